@@ -1,0 +1,1 @@
+"""What turns protocol rules into running exchanges: scopes, links, connections (anyio only)."""

@@ -1,0 +1,53 @@
+"""One inbound message: what is known about it, and the way back to its sender."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from mcp_types.jsonrpc import RequestId
+
+from mcp._protocol.era import Era
+from mcp._protocol.metadata import ClientFacts
+
+Notify: TypeAlias = Callable[[str, dict[str, Any] | None], Awaitable[None]]
+"""Send one notification (method, params) to the peer that sent the message this scope stands for."""
+
+Ask: TypeAlias = Callable[[str, dict[str, Any] | None], Awaitable[dict[str, Any]]]
+"""Send one request (method, params) to that peer and wait for its result; raises `MCPError`."""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class RequestScope:
+    """Facts about one inbound request or notification, and the functions that reach its sender.
+
+    Transports build one for each message; everything above reads it. Nothing in it outlives the message.
+
+    Attributes:
+        method: The JSON-RPC method.
+        params: The raw params as received, `_meta` included.
+        request_id: The JSON-RPC id; `None` for a notification.
+        version: The protocol revision that this message is served under.
+        era: The era of that revision.
+        client: What the client said about itself: with this request (modern), in its handshake (legacy).
+        notify: Sends a notification to the sender, related to this request.
+        ask: Sends a request to the sender; `None` where the protocol or the transport has no way to ask.
+        lifespan_context: What the server's lifespan yielded.
+        request: The transport's request object (Starlette's `Request` on HTTP); `None` elsewhere.
+        headers: The HTTP headers, names in lower case; `None` elsewhere.
+        raise_exceptions: Whether the caller wants an unexpected exception's text and cause (in-memory tests).
+    """
+
+    method: str
+    params: Mapping[str, Any] | None
+    request_id: RequestId | None
+    version: str
+    era: Era
+    client: ClientFacts
+    notify: Notify
+    ask: Ask | None = None
+    lifespan_context: Any = None
+    request: Any = None
+    headers: Mapping[str, str] | None = None
+    raise_exceptions: bool = False
