@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from mcp_types.jsonrpc import ErrorData, RequestId
+from mcp_types.jsonrpc import RequestId
 
 OnNotification: TypeAlias = Callable[[str, dict[str, Any] | None], Awaitable[None]]
 """Called in arrival order, inside the exchange, for each notification (method, params) the server sends for it."""
@@ -34,13 +34,16 @@ class OutgoingRequest:
 class Link(Protocol):
     """A way to the server. Entering and leaving it is the business of whoever made it."""
 
-    async def exchange(self, request: OutgoingRequest, on_notification: OnNotification) -> dict[str, Any] | ErrorData:
+    async def exchange(self, request: OutgoingRequest, on_notification: OnNotification) -> dict[str, Any]:
         """Send a request and wait for its one response, in the caller's task.
 
         Cancelling the caller cancels the request in the way the transport and era prescribe.
 
         Returns:
-            The result in wire form, or the error the peer (or the transport, for its own faults) answered.
+            The result in wire form.
+
+        Raises:
+            MCPError: The peer answered an error, or the transport failed (`-32000`, with the cause attached).
         """
         ...
 
