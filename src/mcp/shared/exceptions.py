@@ -1,0 +1,135 @@
+"""The errors of the protocol.
+
+```
+MCPError(code, message, data)        the peer, or a rule of the protocol, said no
+├── NoBackChannelError               this request has no way to ask its sender
+└── UrlElicitationRequiredError      the request needs a visit to a URL first (-32042)
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from mcp_types.jsonrpc import INVALID_REQUEST, URL_ELICITATION_REQUIRED, ErrorData, JSONRPCError
+
+from mcp_types import ElicitRequestURLParams
+
+__all__ = [
+    "MCPDeprecationWarning",
+    "MCPError",
+    "NoBackChannelError",
+    "UrlElicitationRequiredError",
+]
+
+
+class MCPDeprecationWarning(UserWarning):
+    """A feature that the specification has deprecated is in use.
+
+    A `UserWarning`, so that it shows by default.
+    """
+
+
+class MCPError(Exception):
+    """A JSON-RPC error: raised by the side that asked, or raised by a handler to answer with it.
+
+    ```python
+    raise MCPError(INVALID_PARAMS, "quota used up", {"retryAfter": 30})
+    ```
+
+    Args:
+        code: The JSON-RPC error code.
+        message: What went wrong, in one sentence.
+        data: Further JSON values for the peer.
+    """
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(code, message, data)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    @property
+    def error(self) -> ErrorData:
+        """The error as it crosses the wire."""
+        # Errors are made on hot paths and mostly read by attribute: the model is built for those who want it.
+        return ErrorData(code=self.code, message=self.message, data=self.data)
+
+    @classmethod
+    def from_error_data(cls, error: ErrorData) -> MCPError:
+        """Return the exception for an error object."""
+        return cls(error.code, error.message, error.data)
+
+    @classmethod
+    def from_jsonrpc_error(cls, error: JSONRPCError) -> MCPError:
+        """Return the exception for an error response."""
+        return cls.from_error_data(error.error)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class NoBackChannelError(MCPError):
+    """The request in hand gives the server no way to send requests to the client.
+
+    Args:
+        method: The method that could not be sent.
+    """
+
+    def __init__(self, method: str) -> None:
+        super().__init__(
+            INVALID_REQUEST,
+            f"Cannot send {method!r}: this transport context has no back-channel for server-initiated requests.",
+        )
+        self.method = method
+
+    def __reduce__(self) -> tuple[type[NoBackChannelError], tuple[str]]:
+        return type(self), (self.method,)
+
+
+class UrlElicitationRequiredError(MCPError):
+    """The request cannot go on before the user has visited one or more URLs.
+
+    Args:
+        elicitations: The URLs to visit.
+        message: The error's message; a fixed sentence by default.
+    """
+
+    def __init__(self, elicitations: list[ElicitRequestURLParams], message: str | None = None) -> None:
+        if message is None:
+            message = f"URL elicitation{'s' if len(elicitations) > 1 else ''} required"
+        data = {
+            "elicitations": [item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in elicitations]
+        }
+        super().__init__(URL_ELICITATION_REQUIRED, message, data)
+        self._elicitations = elicitations
+
+    @property
+    def elicitations(self) -> list[ElicitRequestURLParams]:
+        """The URLs to visit."""
+        return self._elicitations
+
+    @classmethod
+    def from_error(cls, error: ErrorData) -> UrlElicitationRequiredError:
+        """Read the elicitations back from an error object.
+
+        Raises:
+            ValueError: The error has another code, or its data is not of this form.
+        """
+        if error.code != URL_ELICITATION_REQUIRED:
+            raise ValueError(f"Expected error code {URL_ELICITATION_REQUIRED}, got {error.code}")
+        data = cast("dict[str, Any]", error.data) if isinstance(error.data, dict) else {}
+        found = data.get("elicitations", ())
+        if not isinstance(found, Sequence) or isinstance(found, str):
+            raise ValueError(f"Error data of code {URL_ELICITATION_REQUIRED} needs a list of elicitations")
+        items = [ElicitRequestURLParams.model_validate(item) for item in cast("Sequence[Any]", found)]
+        return cls(items, error.message)
+
+    @classmethod
+    def from_error_data(cls, error: ErrorData) -> UrlElicitationRequiredError:
+        """Return the exception for an error object; the same as `from_error`."""
+        return cls.from_error(error)
+
+    def __reduce__(self) -> tuple[type[UrlElicitationRequiredError], tuple[list[ElicitRequestURLParams], str]]:
+        return type(self), (self._elicitations, self.message)
