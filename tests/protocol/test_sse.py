@@ -1,5 +1,7 @@
 """Events are read the same however the network cuts the stream."""
 
+import itertools
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -117,7 +119,7 @@ LINES = st.lists(
 
 def cut(stream: bytes, places: list[int]) -> list[bytes]:
     edges = sorted({0, len(stream), *(place % (len(stream) + 1) for place in places)})
-    return [stream[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    return [stream[start:end] for start, end in itertools.pairwise(edges)]
 
 
 @pytest.mark.rule("TRANSPORT-35")
