@@ -6,7 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from mcp_types.jsonrpc import RequestId
+from mcp_types import ClientCapabilities, RequestId
+from mcp_types.version import LATEST_MODERN_VERSION
+
+from mcp._engine.scope import RequestScope
+from mcp._protocol.era import MODERN
+from mcp._protocol.jsonrpc import dumps, loads
+from mcp._protocol.metadata import ClientFacts, read_metadata
+from mcp.shared.exceptions import MCPError
 
 OnNotification: TypeAlias = Callable[[str, dict[str, Any] | None], Awaitable[None]]
 """Called in arrival order, inside the exchange, for each notification (method, params) the server sends for it."""
@@ -50,3 +57,79 @@ class Link(Protocol):
     async def notify(self, method: str, params: dict[str, Any] | None, version: str | None) -> None:
         """Send a notification. Failures are logged by the link, never raised."""
         ...
+
+
+class DirectLink:
+    """A link to a server in the same process: the request runs in the caller's task, with no bytes in between.
+
+    Values cross as they would on a wire: the server gets its own copy of the arguments, the client gets a result in
+    wire form and errors without the server's own exception objects.
+
+    Args:
+        handle: Handles one request, raising `MCPError` for every failure.
+        handle_notification: Handles one notification.
+        lifespan_context: What the server's lifespan yielded.
+        raise_exceptions: Whether the client sees the text and cause of unexpected exceptions.
+    """
+
+    def __init__(
+        self,
+        handle: Callable[[RequestScope], Awaitable[dict[str, Any]]],
+        handle_notification: Callable[[RequestScope], Awaitable[None]],
+        *,
+        lifespan_context: object,
+        raise_exceptions: bool,
+    ) -> None:
+        self._handle = handle
+        self._handle_notification = handle_notification
+        self._lifespan_context = lifespan_context
+        self._raise_exceptions = raise_exceptions
+
+    async def exchange(self, request: OutgoingRequest, on_notification: OnNotification) -> dict[str, Any]:
+        """Handle the request at once and return its result."""
+        params = _own_copy(request.params)
+        client = read_metadata(params)
+        scope = RequestScope(
+            method=request.method,
+            params=params,
+            request_id=request.request_id,
+            version=client.version,
+            era=MODERN,
+            client=client,
+            notify=on_notification,
+            lifespan_context=self._lifespan_context,
+            raise_exceptions=self._raise_exceptions,
+        )
+        try:
+            return await self._handle(scope)
+        except MCPError as error:
+            cause = error.__cause__ if self._raise_exceptions else None
+            raise MCPError(error.code, error.message, error.data) from cause
+
+    async def notify(self, method: str, params: dict[str, Any] | None, version: str | None) -> None:
+        """Handle the notification at once."""
+        scope = RequestScope(
+            method=method,
+            params=_own_copy(params),
+            request_id=None,
+            version=version or LATEST_MODERN_VERSION,
+            era=MODERN,
+            client=_NOTHING_SAID,
+            notify=_drop,
+            lifespan_context=self._lifespan_context,
+        )
+        await self._handle_notification(scope)
+
+
+async def _drop(method: str, params: dict[str, Any] | None) -> None:
+    """Go nowhere: a notification has no response stream."""
+
+
+def _own_copy(params: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Copy what the server could change under the client's hands; `arguments` crosses as JSON does."""
+    if params is None:
+        return None
+    copied = dict(params)
+    if arguments := copied.get("arguments"):
+        copied["arguments"] = loads(dumps(arguments))
+    return copied

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
+from mcp_types import ProgressToken
 from mcp_types.jsonrpc import RequestId
 
 from mcp._protocol.era import Era
@@ -37,6 +38,9 @@ class RequestScope:
         request: The transport's request object (Starlette's `Request` on HTTP); `None` elsewhere.
         headers: The HTTP headers, names in lower case; `None` elsewhere.
         raise_exceptions: Whether the caller wants an unexpected exception's text and cause (in-memory tests).
+        last_progress: The progress reported last (it must grow).
+        finished: Whether the request has been answered; nothing may be sent for it any more.
+        invalid_params: The exception by which the params were found not to fit, to tell it from one of the handler's.
     """
 
     method: str
@@ -51,3 +55,19 @@ class RequestScope:
     request: Any = None
     headers: Mapping[str, str] | None = None
     raise_exceptions: bool = False
+    last_progress: float | None = None
+    finished: bool = False
+    invalid_params: Exception | None = None
+
+    @property
+    def meta(self) -> dict[str, Any] | None:
+        """The `_meta` of the message as received, if it has one."""
+        meta: Any = None if self.params is None else self.params.get("_meta")
+        return cast("dict[str, Any]", meta) if isinstance(meta, dict) else None
+
+    @property
+    def progress_token(self) -> ProgressToken | None:
+        """The token under which the sender wants to hear of progress, if it does."""
+        meta = self.meta
+        token: Any = None if meta is None else meta.get("progressToken")
+        return token if isinstance(token, (str, int)) and not isinstance(token, bool) else None

@@ -1,0 +1,210 @@
+"""Params and results between wire form and models: decoded once on the way in, written once on the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final, TypeVar, cast
+
+import mcp_types as types
+from mcp_types import CORE_RESULT_TYPES, INTERNAL_ERROR, SERVER_INFO_META_KEY
+from mcp_types.methods import CACHEABLE_METHODS, INPUT_REQUIRED_METHODS, MONOLITH_RESULTS, SPEC_CLIENT_METHODS
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from mcp._protocol.era import MODERN, Era
+from mcp._protocol.errors import describe
+from mcp._protocol.fields import dump
+from mcp.shared.exceptions import MCPError
+
+ParamsT = TypeVar("ParamsT", bound=BaseModel)
+ResultT = TypeVar("ResultT")
+
+# The members of a form's schema that the modern protocol knows at top level (`ElicitRequestFormParams`).
+_FORM_SCHEMA_MEMBERS: Final = ("$schema", "type", "properties", "required")
+
+
+class InvalidHandlerResult(MCPError):
+    """A handler returned something that is no result of its method; the reason is for the server's log only."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(INTERNAL_ERROR, "Handler returned an invalid result")
+        self.reason = reason
+
+
+class InvalidServerResult(ValueError):
+    """A server answered a request with something that is no result of its method."""
+
+
+class WireResult(dict[str, Any]):
+    """A result that its maker guarantees to be valid and in wire form already; only the stamps are missing."""
+
+
+def decode_params(params_type: type[ParamsT], params: Mapping[str, Any] | None) -> ParamsT:
+    """Read the params of a request or notification.
+
+    Raises:
+        ValidationError: They do not fit the model.
+    """
+    return params_type.model_validate({} if params is None else params)
+
+
+def encode_result(
+    method: str,
+    result: object,
+    era: Era,
+    *,
+    stamp: Mapping[str, Any],
+    ttl_ms: int | None = None,
+    cache_scope: str | None = None,
+) -> dict[str, Any]:
+    """Write what a handler returned as the result that goes on the wire.
+
+    Args:
+        method: The method that was handled.
+        result: A model, a dict in wire form, or `None` for an empty result.
+        era: The era it is written for.
+        stamp: The server's identity (modern results carry it in `_meta`).
+        ttl_ms: How long it stays fresh, where the handler does not say.
+        cache_scope: Who may share it, where the handler does not say.
+
+    Raises:
+        InvalidHandlerResult: It is no result of this method.
+        TypeError: It is neither a model, nor a dict, nor `None`.
+    """
+    if isinstance(result, WireResult):
+        wire: dict[str, Any] = result
+    elif isinstance(result, BaseModel):
+        wire = _dump_model(method, result, era)
+        if method in CACHEABLE_METHODS:
+            _apply_hint(wire, result.model_fields_set, ttl_ms, cache_scope)
+    elif result is None or isinstance(result, dict):
+        wire = _check_dict(method, cast("dict[str, Any] | None", result), era)
+    else:
+        raise TypeError(f"handler returned {type(result).__name__}; expected BaseModel, dict, or None")
+    if era is MODERN:
+        return _stamp(method, wire, stamp, ttl_ms, cache_scope)
+    for member in ("resultType", "ttlMs", "cacheScope"):
+        if method in SPEC_CLIENT_METHODS:
+            wire.pop(member, None)
+    return wire
+
+
+def _dump_model(method: str, result: BaseModel, era: Era) -> dict[str, Any]:
+    if isinstance(result, types.InputRequiredResult):
+        if era is not MODERN or method not in INPUT_REQUIRED_METHODS:
+            raise InvalidHandlerResult(f"InputRequiredResult is no answer to a {era.name} {method!r} request")
+        return encode_input_required(result)
+    expected = _result_model(method)
+    if expected is not None and not isinstance(result, expected) and not _is_claimed(getattr(result, "result_type", None)):
+        raise InvalidHandlerResult(f"{type(result).__name__} is no result of {method!r}")
+    return dump(result, era)
+
+
+def _check_dict(method: str, result: dict[str, Any] | None, era: Era) -> dict[str, Any]:
+    expected = _result_model(method)
+    if expected is None or (result is not None and _is_claimed(result.get("resultType"))):
+        return dict(result or {})
+    if result is not None and result.get("resultType") == "input_required":
+        expected = types.InputRequiredResult
+    try:
+        model = expected.model_validate(result or {})
+    except ValidationError as error:
+        raise InvalidHandlerResult(str(describe(error))) from None
+    return _dump_model(method, model, era)
+
+
+def _result_model(method: str) -> type[BaseModel] | None:
+    """The model of a core method's complete result; `None` for vendor methods, whose results pass unchecked."""
+    if method not in SPEC_CLIENT_METHODS:
+        return None
+    return RESULT_MODELS[method]
+
+
+RESULT_MODELS: Final[dict[str, type[BaseModel]]] = {
+    method: types.CallToolResult
+    if method == "tools/call"
+    else types.GetPromptResult
+    if method == "prompts/get"
+    else types.ReadResourceResult
+    if method == "resources/read"
+    else model
+    for method, model in MONOLITH_RESULTS.items()
+}
+
+
+def _is_claimed(result_type: object) -> bool:
+    """Whether a result type is one of an extension's own."""
+    return isinstance(result_type, str) and result_type not in CORE_RESULT_TYPES
+
+
+def _apply_hint(wire: dict[str, Any], fields_set: Collection[str], ttl_ms: int | None, cache_scope: str | None) -> None:
+    if ttl_ms is not None and "ttl_ms" not in fields_set:
+        wire["ttlMs"] = ttl_ms
+    if cache_scope is not None and "cache_scope" not in fields_set:
+        wire["cacheScope"] = cache_scope
+
+
+def _stamp(
+    method: str, wire: dict[str, Any], stamp: Mapping[str, Any], ttl_ms: int | None, cache_scope: str | None
+) -> dict[str, Any]:
+    """Add what every modern result carries: `resultType`, the server's identity, and freshness where it is due."""
+    result_type = wire.setdefault("resultType", "complete")
+    meta = wire.get("_meta")
+    wire["_meta"] = {SERVER_INFO_META_KEY: stamp} if not meta else {SERVER_INFO_META_KEY: stamp, **meta}
+    if result_type == "complete" and method in CACHEABLE_METHODS:
+        wire.setdefault("ttlMs", ttl_ms or 0)
+        wire.setdefault("cacheScope", cache_scope or "private")
+    return wire
+
+
+def encode_input_required(result: types.InputRequiredResult) -> dict[str, Any]:
+    """Write the questions and state of an unfinished call for the modern wire."""
+    wire = dump(result, MODERN)
+    wire.pop("inputRequests", None)
+    if result.input_requests is not None:
+        wire["inputRequests"] = {key: encode_input_request(value) for key, value in result.input_requests.items()}
+    return wire
+
+
+def encode_input_request(request: types.InputRequest) -> dict[str, Any]:
+    """Write one question as it stands inside an `InputRequiredResult`."""
+    wire = dump(request, MODERN)
+    params = wire.get("params")
+    if isinstance(request, types.ListRootsRequest) or not params:
+        wire.pop("params", None)
+    elif isinstance(request.params, types.ElicitRequestFormParams):
+        schema = params["requestedSchema"]
+        params["requestedSchema"] = {member: schema[member] for member in _FORM_SCHEMA_MEMBERS if member in schema}
+    return wire
+
+
+def encode_input_responses(responses: Mapping[str, types.InputResponse]) -> dict[str, Any]:
+    """Write the answers that a retry carries."""
+    return {key: dump(response, MODERN) for key, response in responses.items()}
+
+
+def decode_result(
+    method: str,
+    result: Mapping[str, Any],
+    result_type: type[ResultT] | TypeAdapter[ResultT],
+    *,
+    claimed: Collection[str] = (),
+) -> ResultT:
+    """Read a result that a server sent.
+
+    An absent `resultType` means `complete` (base protocol: "Result Types").
+
+    Raises:
+        InvalidServerResult: It does not fit, or its `resultType` is neither the core protocol's nor a claimed one.
+    """
+    kind = result.get("resultType")
+    if kind is not None and kind not in CORE_RESULT_TYPES and kind not in claimed:
+        raise InvalidServerResult(f"The server answered {method!r} with the unknown resultType {kind!r}")
+    try:
+        if isinstance(result_type, TypeAdapter):
+            return cast("TypeAdapter[ResultT]", result_type).validate_python(result)
+        if issubclass(result_type, BaseModel):
+            return result_type.model_validate(result)
+        return TypeAdapter(result_type).validate_python(result)
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, p['loc']))}: {p['problem']}" for p in describe(error))
+        raise InvalidServerResult(f"The server answered {method!r} with an invalid result: {problems}") from error

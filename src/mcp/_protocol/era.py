@@ -1,0 +1,55 @@
+"""The two eras of the protocol, as data.
+
+Versioning: "Backward Compatibility". *Modern* means 2026-07-28 and later, where each request stands alone and carries
+its own metadata; *legacy* means 2025-11-25 and earlier, where a handshake opens a session.
+This is the only place that decides by a version; everything else asks the era.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from mcp_types.methods import CLIENT_NOTIFICATIONS, CLIENT_REQUESTS, SPEC_CLIENT_METHODS
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+SERVED_VERSIONS: Final[tuple[str, ...]] = tuple(reversed(MODERN_PROTOCOL_VERSIONS))
+"""Every protocol revision that a server answers, newest first (`server/discover`, `-32022`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Era:
+    """What all revisions of one era have in common.
+
+    Attributes:
+        name: The specification's word for it.
+        requires_metadata: Whether every request carries version and client capabilities in `_meta`.
+        stamps_results: Whether results carry `resultType`, the server's identity and cache members.
+        may_ask: Whether a server may send requests of its own while it handles one.
+        cancels_by_closing: Whether closing the response stream is the way to cancel over HTTP.
+    """
+
+    name: Literal["modern", "legacy"]
+    requires_metadata: bool
+    stamps_results: bool
+    may_ask: bool
+    cancels_by_closing: bool
+
+
+MODERN: Final = Era("modern", requires_metadata=True, stamps_results=True, may_ask=False, cancels_by_closing=True)
+LEGACY: Final = Era("legacy", requires_metadata=False, stamps_results=False, may_ask=True, cancels_by_closing=False)
+
+
+def era_of(version: str) -> Era:
+    """Return the era that a protocol revision belongs to (an unknown one counts as legacy)."""
+    return MODERN if version in MODERN_PROTOCOL_VERSIONS else LEGACY
+
+
+def defines_request(method: str, version: str) -> bool:
+    """Whether a client may send this request under this revision; vendor methods belong to every revision."""
+    return method not in SPEC_CLIENT_METHODS or (method, version) in CLIENT_REQUESTS
+
+
+def defines_notification(method: str, version: str) -> bool:
+    """Whether a client may send this notification under this revision."""
+    return not method.startswith("notifications/") or (method, version) in CLIENT_NOTIFICATIONS

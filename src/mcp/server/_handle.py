@@ -1,0 +1,215 @@
+"""One inbound message: decode, middleware, handler, encode; and the one place where failures become errors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Protocol, cast
+
+import mcp_types as types
+from mcp_types import RequestParamsMeta
+from pydantic import BaseModel, ValidationError
+from typing_extensions import TypeVar
+
+from mcp._engine.scope import RequestScope
+from mcp._protocol.codec import InvalidHandlerResult, decode_params, encode_result
+from mcp._protocol.era import MODERN, defines_notification, defines_request
+from mcp._protocol.errors import invalid_params, method_not_found, to_error
+from mcp.server._asking import check_input_requests
+from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.shared.exceptions import MCPError
+
+logger = logging.getLogger(__name__)
+
+LifespanResultT = TypeVar("LifespanResultT", default=Any)
+
+_NO_HINT: Final = CacheHint()
+
+
+@dataclass
+class HandlerEntry(Generic[LifespanResultT]):
+    """A registered handler.
+
+    Attributes:
+        params_type: The model its params are read into.
+        handler: `async (ctx, params)`.
+    """
+
+    params_type: type[BaseModel]
+    handler: Callable[[ServerRequestContext[LifespanResultT], Any], Awaitable[Any]]
+
+
+class HandlerTable(Protocol):
+    """What handling a message needs of a server."""
+
+    middleware: list[ServerMiddleware]
+    cache_hints: Mapping[str, CacheHint]
+
+    @property
+    def server_info_stamp(self) -> dict[str, Any]: ...
+    @property
+    def chain(self) -> Chain: ...
+    def get_request_handler(self, method: str) -> HandlerEntry[Any] | None: ...
+    def get_notification_handler(self, method: str) -> HandlerEntry[Any] | None: ...
+
+
+class Chain:
+    """A server's middleware around its handlers, composed once for each content of the list.
+
+    Args:
+        server: The server; its `middleware` list is live: a change applies to the next message.
+    """
+
+    def __init__(self, server: HandlerTable) -> None:
+        self._server = server
+        self._composed_from: list[ServerMiddleware] = []
+        self._composed: CallNext = self._dispatch
+
+    def __call__(self, ctx: ServerRequestContext[Any, Any]) -> Awaitable[HandlerResult]:
+        """Run the whole chain for one message."""
+        if self._composed_from != self._server.middleware:
+            self._compose()
+        return self._composed(ctx)
+
+    def _compose(self) -> None:
+        self._composed_from = list(self._server.middleware)
+        call: CallNext = self._dispatch
+        for middleware in reversed(self._composed_from):
+            call = _around(middleware, call)
+        self._composed = call
+
+    def _dispatch(self, ctx: ServerRequestContext[Any, Any]) -> Awaitable[HandlerResult]:
+        if ctx.session.scope.request_id is None:
+            return self._run_notification_handler(ctx)
+        return self._run_handler(ctx)
+
+    async def _run_handler(self, ctx: ServerRequestContext[Any, Any]) -> HandlerResult:
+        method = ctx.method
+        entry = self._server.get_request_handler(method)
+        if entry is None or not defines_request(method, ctx.protocol_version):
+            raise method_not_found(method)
+        scope = ctx.session.scope
+        try:
+            params = decode_params(entry.params_type, _with_metadata(ctx.params, scope))
+        except ValidationError as error:
+            scope.invalid_params = error
+            raise
+        return self.encode(ctx, await entry.handler(ctx, params))
+
+    async def _run_notification_handler(self, ctx: ServerRequestContext[Any, Any]) -> HandlerResult:
+        method = ctx.method
+        entry = self._server.get_notification_handler(method)
+        if entry is None or not defines_notification(method, ctx.protocol_version):
+            logger.debug("Dropping the notification %r: nothing handles it", method)
+            return None
+        try:
+            params = decode_params(entry.params_type, _with_metadata(ctx.params, ctx.session.scope))
+        except ValidationError as error:
+            fields = [".".join(map(str, problem["loc"])) for problem in error.errors(include_input=False)]
+            logger.warning("Dropping the notification %r: invalid params %s", method, fields)
+            return None
+        await entry.handler(ctx, params)
+        return None
+
+    def encode(self, ctx: ServerRequestContext[Any, Any], result: object) -> dict[str, Any]:
+        """Write a result for the wire, refusing questions that the client did not declare it can answer."""
+        scope = ctx.session.scope
+        if isinstance(result, dict) and cast("dict[str, Any]", result).get("resultType") == "input_required":
+            result = _input_required(ctx.method, cast("dict[str, Any]", result))
+        if isinstance(result, types.InputRequiredResult) and scope.era is MODERN:
+            check_input_requests(result, scope.client.capabilities)
+        hint = self._server.cache_hints.get(ctx.method, _NO_HINT)
+        return encode_result(
+            ctx.method,
+            result,
+            scope.era,
+            stamp=self._server.server_info_stamp,
+            ttl_ms=hint.ttl_ms,
+            cache_scope=hint.scope,
+        )
+
+
+def _around(middleware: ServerMiddleware, call_next: CallNext) -> CallNext:
+    # No coroutine of its own: a middleware costs exactly its own frame.
+    return lambda ctx: middleware(ctx, call_next)
+
+
+def _with_metadata(params: Mapping[str, Any] | None, scope: RequestScope) -> Mapping[str, Any] | None:
+    """Give params that a middleware wrote the metadata of the message they replace."""
+    if params is scope.params or (params is not None and "_meta" in params) or scope.meta is None:
+        return params
+    return {**(params or {}), "_meta": scope.meta}
+
+
+def _input_required(method: str, result: dict[str, Any]) -> types.InputRequiredResult:
+    try:
+        return types.InputRequiredResult.model_validate(result)
+    except ValidationError as error:
+        raise InvalidHandlerResult(f"no InputRequiredResult for {method!r}: {error.error_count()} problems") from None
+
+
+async def handle_request(server: HandlerTable, scope: RequestScope) -> dict[str, Any]:
+    """Handle one request and return its finished result in wire form.
+
+    Raises:
+        MCPError: The request is answered with this error. Nothing else but cancellation leaves this function.
+    """
+    ctx = _context(scope)
+    try:
+        result = await server.chain(ctx)
+        if isinstance(result, dict) and "resultType" in result:
+            return result
+        if scope.era is not MODERN and isinstance(result, dict):
+            return result
+        # What a middleware returned in place of a handler is written like a handler's own.
+        return server.chain.encode(ctx, result)
+    except Exception as error:
+        answer = _reported(error, scope)
+        if answer is error:
+            raise
+        raise answer from (error if scope.raise_exceptions else None)
+    finally:
+        scope.finished = True
+
+
+async def handle_notification(server: HandlerTable, scope: RequestScope) -> None:
+    """Handle one notification. It is never answered, so a failure only reaches the log."""
+    try:
+        await server.chain(_context(scope))
+    except Exception:
+        logger.exception("handler for %r raised", scope.method)
+    finally:
+        scope.finished = True
+
+
+def _context(scope: RequestScope) -> ServerRequestContext[Any, Any]:
+    return ServerRequestContext(
+        session=ServerSession(scope),
+        lifespan_context=scope.lifespan_context,
+        protocol_version=scope.version,
+        method=scope.method,
+        params=scope.params,
+        request_id=scope.request_id,
+        meta=_handler_meta(scope.meta),
+        request=scope.request,
+    )
+
+
+def _handler_meta(meta: dict[str, Any] | None) -> RequestParamsMeta | None:
+    if meta is not None and "progressToken" in meta:
+        meta = {"progress_token" if key == "progressToken" else key: value for key, value in meta.items()}
+    return cast("RequestParamsMeta | None", meta)
+
+
+def _reported(error: Exception, scope: RequestScope) -> MCPError:
+    """Log what the peer is not told, and return what it is told."""
+    if error is scope.invalid_params:
+        return invalid_params(cast("ValidationError", error))
+    if isinstance(error, InvalidHandlerResult):
+        logger.error("handler for %r returned an invalid result: %s", scope.method, error.reason)
+    elif not isinstance(error, MCPError):
+        logger.error("handler for %r raised", scope.method, exc_info=error)
+    return to_error(error, show=scope.raise_exceptions)

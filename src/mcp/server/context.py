@@ -1,0 +1,69 @@
+"""What a handler and a middleware receive for one inbound message."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeAlias
+
+from mcp_types import RequestId, RequestParamsMeta
+from pydantic import BaseModel
+from typing_extensions import TypeVar
+
+from mcp.server.session import ServerSession
+
+LifespanContextT = TypeVar("LifespanContextT", default=dict[str, Any])
+RequestT = TypeVar("RequestT", default=Any)
+_MwLifespanT = TypeVar("_MwLifespanT", default=Any, contravariant=True)
+
+CloseStream: TypeAlias = Callable[[], Awaitable[None]]
+
+
+@dataclass(slots=True, kw_only=True)
+class ServerRequestContext(Generic[LifespanContextT, RequestT]):
+    """One inbound request or notification, as handlers and middleware see it.
+
+    Middleware rewrites a message with `dataclasses.replace(ctx, params=...)`.
+
+    Attributes:
+        session: The way back to the client. Use it only while the request runs.
+        lifespan_context: What the server's lifespan yielded, the same object for every request.
+        protocol_version: The protocol revision that the request is served under.
+        method: The JSON-RPC method.
+        params: The raw params, or `None`.
+        request_id: The JSON-RPC id, of the type it had on the wire; `None` for a notification.
+        meta: The request's `_meta`; the progress token is spelled `progress_token`.
+        request: The HTTP request (Starlette's `Request`); `None` on other transports.
+        close_sse_stream: Closes the response stream so that the client polls; `None` where there is no such thing.
+        close_standalone_sse_stream: The same for the stand-alone stream of a legacy session.
+    """
+
+    session: ServerSession
+    lifespan_context: LifespanContextT
+    protocol_version: str
+    method: str
+    params: Mapping[str, Any] | None = None
+    request_id: RequestId | None = None
+    meta: RequestParamsMeta | None = None
+    request: RequestT | None = None
+    close_sse_stream: CloseStream | None = None
+    close_standalone_sse_stream: CloseStream | None = None
+
+
+HandlerResult: TypeAlias = BaseModel | dict[str, Any] | None
+"""What a handler or a middleware may return: a result model, a dict in wire form, or `None` for an empty result."""
+
+CallNext: TypeAlias = Callable[[ServerRequestContext[Any, Any]], Awaitable[HandlerResult]]
+"""The rest of the middleware chain. For a request it returns the finished result in wire form."""
+
+
+class ServerMiddleware(Protocol[_MwLifespanT]):
+    """Code around every inbound message: observe it, change it, refuse it, or answer it."""
+
+    def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext, /) -> Awaitable[HandlerResult]:
+        """Handle the message; await `call_next(ctx)` to let the rest of the chain run.
+
+        Raises:
+            MCPError: Answers the request with that error.
+        """
+        ...

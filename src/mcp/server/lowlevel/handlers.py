@@ -1,0 +1,71 @@
+"""The handlers that a `Server` takes in its constructor: their types, and the methods they serve."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias
+
+import mcp_types as types
+from pydantic import BaseModel
+from typing_extensions import TypeVar
+
+from mcp.server.context import ServerRequestContext
+
+L = TypeVar("L", default=Any)
+
+_Context: TypeAlias = ServerRequestContext[L, Any]
+_PageParams: TypeAlias = types.PaginatedRequestParams | None
+
+OnListTools: TypeAlias = Callable[[_Context[L], _PageParams], Awaitable[types.ListToolsResult]]
+OnCallTool: TypeAlias = Callable[
+    [_Context[L], types.CallToolRequestParams], Awaitable[types.CallToolResult | types.InputRequiredResult]
+]
+OnListResources: TypeAlias = Callable[[_Context[L], _PageParams], Awaitable[types.ListResourcesResult]]
+OnListResourceTemplates: TypeAlias = Callable[[_Context[L], _PageParams], Awaitable[types.ListResourceTemplatesResult]]
+OnReadResource: TypeAlias = Callable[
+    [_Context[L], types.ReadResourceRequestParams], Awaitable[types.ReadResourceResult | types.InputRequiredResult]
+]
+OnSubscribeResource: TypeAlias = Callable[[_Context[L], types.SubscribeRequestParams], Awaitable[types.EmptyResult]]
+OnUnsubscribeResource: TypeAlias = Callable[[_Context[L], types.UnsubscribeRequestParams], Awaitable[types.EmptyResult]]
+OnSubscriptionsListen: TypeAlias = Callable[
+    [_Context[L], types.SubscriptionsListenRequestParams], Awaitable[types.SubscriptionsListenResult]
+]
+OnListPrompts: TypeAlias = Callable[[_Context[L], _PageParams], Awaitable[types.ListPromptsResult]]
+OnGetPrompt: TypeAlias = Callable[
+    [_Context[L], types.GetPromptRequestParams], Awaitable[types.GetPromptResult | types.InputRequiredResult]
+]
+OnCompletion: TypeAlias = Callable[[_Context[L], types.CompleteRequestParams], Awaitable[types.CompleteResult]]
+OnSetLoggingLevel: TypeAlias = Callable[[_Context[L], types.SetLevelRequestParams], Awaitable[types.EmptyResult]]
+OnPing: TypeAlias = Callable[[_Context[L], types.RequestParams | None], Awaitable[types.EmptyResult]]
+OnRootsListChanged: TypeAlias = Callable[[_Context[L], types.NotificationParams | None], Awaitable[None]]
+OnProgress: TypeAlias = Callable[[_Context[L], types.ProgressNotificationParams], Awaitable[None]]
+
+REQUESTS: Final[dict[str, tuple[str, type[BaseModel]]]] = {
+    "on_list_tools": ("tools/list", types.PaginatedRequestParams),
+    "on_call_tool": ("tools/call", types.CallToolRequestParams),
+    "on_list_resources": ("resources/list", types.PaginatedRequestParams),
+    "on_list_resource_templates": ("resources/templates/list", types.PaginatedRequestParams),
+    "on_read_resource": ("resources/read", types.ReadResourceRequestParams),
+    "on_subscribe_resource": ("resources/subscribe", types.SubscribeRequestParams),
+    "on_unsubscribe_resource": ("resources/unsubscribe", types.UnsubscribeRequestParams),
+    "on_subscriptions_listen": ("subscriptions/listen", types.SubscriptionsListenRequestParams),
+    "on_list_prompts": ("prompts/list", types.PaginatedRequestParams),
+    "on_get_prompt": ("prompts/get", types.GetPromptRequestParams),
+    "on_completion": ("completion/complete", types.CompleteRequestParams),
+    "on_set_logging_level": ("logging/setLevel", types.SetLevelRequestParams),
+    "on_ping": ("ping", types.RequestParams),
+}
+"""Constructor keyword -> the request method it serves and the model of its params."""
+
+NOTIFICATIONS: Final[dict[str, tuple[str, type[BaseModel]]]] = {
+    "on_roots_list_changed": ("notifications/roots/list_changed", types.NotificationParams),
+    "on_progress": ("notifications/progress", types.ProgressNotificationParams),
+}
+"""Constructor keyword -> the notification method it serves and the model of its params."""
+
+DEPRECATED: Final[dict[str, str]] = {
+    "on_set_logging_level": "The logging capability is deprecated as of 2026-07-28 (SEP-2577).",
+    "on_roots_list_changed": "The roots capability is deprecated as of 2026-07-28 (SEP-2577).",
+    "on_progress": "Client-to-server progress is deprecated as of 2026-07-28.",
+}
+"""Constructor keyword -> the warning that using it gives."""

@@ -1,0 +1,333 @@
+"""`Server`: one handler per method, the same on every transport and in both eras."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import mcp_types as types
+from mcp_types.methods import CacheableMethod
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel
+
+from mcp._protocol.capabilities import derive_capabilities
+from mcp._protocol.era import SERVED_VERSIONS, era_of
+from mcp._protocol.fields import dump
+from mcp.server._handle import Chain, HandlerEntry, LifespanResultT
+from mcp.server._in_process import InProcess
+from mcp.server._otel import OpenTelemetryMiddleware
+from mcp.server.caching import CacheHint, validate_cache_hints
+from mcp.server.context import ServerMiddleware, ServerRequestContext
+from mcp.server.lowlevel import handlers as h
+from mcp.server.models import InitializationOptions
+from mcp.shared.exceptions import MCPDeprecationWarning
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.routing import BaseRoute
+
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp.server.transport_security import TransportSecuritySettings
+
+__all__ = [
+    "DEFAULT_MAX_REQUEST_BODY_SIZE",
+    "DEFAULT_MAX_SESSIONS",
+    "DEFAULT_SESSION_IDLE_TIMEOUT",
+    "MODERN_PROTOCOL_VERSIONS",
+    "HandlerEntry",
+    "LifespanResultT",
+    "NotificationOptions",
+    "Server",
+    "lifespan",
+]
+
+_ParamsT = TypeVar("_ParamsT", bound=BaseModel)
+
+DEFAULT_MAX_REQUEST_BODY_SIZE: Final = 4 * 1024 * 1024
+DEFAULT_MAX_SESSIONS: Final = 10_000
+DEFAULT_SESSION_IDLE_TIMEOUT: Final = 1800
+
+_RESERVED: Final = (
+    "'initialize' is handled by the server runner and cannot be overridden; "
+    "use Server.middleware to observe or wrap initialization"
+)
+
+
+class NotificationOptions:
+    """Which changes of its lists a server announces to legacy clients."""
+
+    def __init__(
+        self, prompts_changed: bool = False, resources_changed: bool = False, tools_changed: bool = False
+    ) -> None:
+        self.prompts_changed = prompts_changed
+        self.resources_changed = resources_changed
+        self.tools_changed = tools_changed
+
+
+@asynccontextmanager
+async def lifespan(_: Server[Any]) -> AsyncIterator[dict[str, Any]]:
+    """The lifespan of a server that has none: an empty dict."""
+    yield {}
+
+
+async def _answer_ping(ctx: ServerRequestContext[Any, Any], params: types.RequestParams | None) -> types.EmptyResult:
+    return types.EmptyResult()
+
+
+class Server(Generic[LifespanResultT]):
+    """An MCP server made of one handler per method.
+
+    ```python
+    async def list_tools(ctx: ServerRequestContext, params: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=[Tool(name="echo", input_schema={"type": "object"})])
+
+
+    server = Server("Echo", on_list_tools=list_tools)
+    ```
+
+    Nothing is derived from signatures and nothing is checked on the handlers' behalf; `MCPServer` does that on top.
+
+    Args:
+        name: The server's name, as clients see it.
+        version: Its version.
+        title: Its name for people.
+        description: What it is.
+        instructions: How a model should use it.
+        website_url: Where people read about it.
+        icons: Pictures of it.
+        cache_hints: Freshness of results, by method.
+        lifespan: Makes the async context manager that is entered around serving; what it yields is
+            `ctx.lifespan_context`.
+        get_tool_input_schema: Returns a tool's input schema by name, for the check of parameter headers.
+        on_list_tools: Serves `tools/list`; each further `on_*` serves the method of its name.
+
+    Raises:
+        TypeError: The name is no string, or the lifespan makes no async context manager.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str = "",
+        title: str | None = None,
+        description: str | None = None,
+        instructions: str | None = None,
+        website_url: str | None = None,
+        icons: list[types.Icon] | None = None,
+        cache_hints: Mapping[CacheableMethod, CacheHint] | None = None,
+        lifespan: Callable[[Server[LifespanResultT]], AbstractAsyncContextManager[LifespanResultT]] = lifespan,
+        get_tool_input_schema: Callable[[str], Mapping[str, Any] | None] | None = None,
+        on_list_tools: h.OnListTools[LifespanResultT] | None = None,
+        on_call_tool: h.OnCallTool[LifespanResultT] | None = None,
+        on_list_resources: h.OnListResources[LifespanResultT] | None = None,
+        on_list_resource_templates: h.OnListResourceTemplates[LifespanResultT] | None = None,
+        on_read_resource: h.OnReadResource[LifespanResultT] | None = None,
+        on_subscribe_resource: h.OnSubscribeResource[LifespanResultT] | None = None,
+        on_unsubscribe_resource: h.OnUnsubscribeResource[LifespanResultT] | None = None,
+        on_subscriptions_listen: h.OnSubscriptionsListen[LifespanResultT] | None = None,
+        on_list_prompts: h.OnListPrompts[LifespanResultT] | None = None,
+        on_get_prompt: h.OnGetPrompt[LifespanResultT] | None = None,
+        on_completion: h.OnCompletion[LifespanResultT] | None = None,
+        on_set_logging_level: h.OnSetLoggingLevel[LifespanResultT] | None = None,
+        on_ping: h.OnPing[LifespanResultT] = _answer_ping,
+        on_roots_list_changed: h.OnRootsListChanged[LifespanResultT] | None = None,
+        on_progress: h.OnProgress[LifespanResultT] | None = None,
+    ) -> None:
+        given = locals()
+        checked_name: object = name
+        if not isinstance(checked_name, str):
+            raise TypeError(f"a server's name must be a string, got {type(checked_name).__name__}")
+        _check_lifespan(lifespan)
+        self.name = name
+        self.version = version
+        self.title = title
+        self.description = description
+        self.instructions = instructions
+        self.website_url = website_url
+        self.icons = icons
+        self.cache_hints = validate_cache_hints(cache_hints)
+        self.lifespan = lifespan
+        self.get_tool_input_schema = get_tool_input_schema
+        self.extensions: dict[str, dict[str, Any]] = {}
+        self.middleware: list[ServerMiddleware] = [OpenTelemetryMiddleware()]
+        self.chain = Chain(self)
+        self._session_manager: StreamableHTTPSessionManager | None = None
+        self._request_handlers: dict[str, HandlerEntry[LifespanResultT]] = {}
+        self._notification_handlers: dict[str, HandlerEntry[LifespanResultT]] = {}
+        for keyword, (method, params_type) in h.REQUESTS.items():
+            if given[keyword] is not None:
+                self.add_request_handler(method, params_type, given[keyword])
+        for keyword, (method, params_type) in h.NOTIFICATIONS.items():
+            if given[keyword] is not None:
+                self.add_notification_handler(method, params_type, given[keyword])
+        for keyword, text in h.DEPRECATED.items():
+            if given[keyword] is not None:
+                warnings.warn(text, MCPDeprecationWarning, stacklevel=2)
+        self.add_request_handler("server/discover", types.RequestParams, self._discover)
+
+    # Handlers
+
+    def add_request_handler(
+        self,
+        method: str,
+        params_type: type[_ParamsT],
+        handler: Callable[[ServerRequestContext[LifespanResultT, Any], _ParamsT], Awaitable[Any]],
+    ) -> None:
+        """Register the handler of a request method, or replace it; it serves from the next request on.
+
+        Args:
+            method: The method; a vendor's own is as good as the protocol's.
+            params_type: The model of its params, derived from `RequestParams` so that `_meta` is kept.
+            handler: `async (ctx, params)`; returns a result model, a dict in wire form, or `None`.
+
+        Raises:
+            ValueError: The method is empty or reserved.
+            TypeError: The method is no string, or the handler cannot be called.
+        """
+        _check_registration(method, handler)
+        if method == "initialize":
+            raise ValueError(_RESERVED)
+        self._request_handlers[method] = HandlerEntry(params_type, handler)
+
+    def add_notification_handler(
+        self,
+        method: str,
+        params_type: type[_ParamsT],
+        handler: Callable[[ServerRequestContext[LifespanResultT, Any], _ParamsT], Awaitable[None]],
+    ) -> None:
+        """Register the handler of a notification method, or replace it.
+
+        Raises:
+            ValueError: The method is empty.
+            TypeError: The method is no string, or the handler cannot be called.
+        """
+        _check_registration(method, handler)
+        self._notification_handlers[method] = HandlerEntry(params_type, handler)
+
+    def get_request_handler(self, method: str) -> HandlerEntry[LifespanResultT] | None:
+        """Return what serves a request method, or `None`."""
+        return self._request_handlers.get(method)
+
+    def get_notification_handler(self, method: str) -> HandlerEntry[LifespanResultT] | None:
+        """Return what serves a notification method, or `None`."""
+        return self._notification_handlers.get(method)
+
+    # Identity and capabilities
+
+    @property
+    def server_info(self) -> types.Implementation:
+        """The server's identity in full, as `server/discover` gives it."""
+        return types.Implementation(
+            name=self.name,
+            version=self.version,
+            title=self.title,
+            description=self.description,
+            website_url=self.website_url,
+            icons=self.icons,
+        )
+
+    @property
+    def server_info_stamp(self) -> dict[str, Any]:
+        """The identity that every modern result carries: name and version, so that icons do not travel each time."""
+        return {"name": self.name, "version": self.version}
+
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> types.ServerCapabilities:
+        """Derive the capabilities from the registered handlers.
+
+        Args:
+            notification_options: Which list changes are announced (legacy).
+            experimental_capabilities: Capabilities outside the protocol.
+            extensions: Extensions and their settings (modern); the server's own by default.
+            protocol_version: The revision to answer for; a legacy one by default.
+        """
+        options = notification_options or NotificationOptions()
+        changes = {"tools": options.tools_changed, "resources": options.resources_changed, "prompts": options.prompts_changed}
+        return derive_capabilities(
+            self._request_handlers.keys(),
+            era_of(protocol_version or LATEST_HANDSHAKE_VERSION),
+            list_changed={family for family, announced in changes.items() if announced},
+            experimental=experimental_capabilities,
+            extensions=self.extensions if extensions is None else extensions,
+        )
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """Collect what the server tells in a legacy handshake."""
+        return InitializationOptions(
+            server_name=self.name,
+            server_version=self.version,
+            title=self.title,
+            description=self.description,
+            capabilities=self.get_capabilities(notification_options, experimental_capabilities, extensions),
+            instructions=self.instructions,
+            website_url=self.website_url,
+            icons=self.icons,
+        )
+
+    async def _discover(
+        self, ctx: ServerRequestContext[LifespanResultT, Any], params: types.RequestParams
+    ) -> types.DiscoverResult:
+        return types.DiscoverResult(
+            supported_versions=list(SERVED_VERSIONS),
+            capabilities=self.get_capabilities(protocol_version=ctx.protocol_version),
+            instructions=self.instructions,
+            _meta={types.SERVER_INFO_META_KEY: dump(self.server_info, era_of(ctx.protocol_version))},
+        )
+
+    # Serving
+
+    def connect_in_process(self, mode: str, *, raise_exceptions: bool = False) -> InProcess:
+        """Serve one client in this process; entering the result yields the client's link.
+
+        Args:
+            mode: The client's connection mode.
+            raise_exceptions: Whether the client sees the text and cause of unexpected exceptions.
+        """
+        return InProcess(self, lambda: self.lifespan(self), mode=mode, raise_exceptions=raise_exceptions)
+
+    @property
+    def session_manager(self) -> StreamableHTTPSessionManager:
+        """The manager of the app that `streamable_http_app()` made last.
+
+        Raises:
+            RuntimeError: No app has been made yet.
+        """
+        if self._session_manager is None:
+            raise RuntimeError(
+                "Session manager can only be accessed after calling streamable_http_app(). "
+                "The session manager is created lazily to avoid unnecessary initialization."
+            )
+        return self._session_manager
+
+
+def _check_registration(method: object, handler: object) -> None:
+    if not isinstance(method, str):
+        raise TypeError(f"a method must be a string, got {type(method).__name__}")
+    if not method:
+        raise ValueError("a method must not be empty")
+    if not callable(handler):
+        raise TypeError(f"the handler of {method!r} must be callable, got {type(handler).__name__}")
+
+
+def _check_lifespan(factory: object) -> None:
+    if not callable(factory):
+        raise TypeError(f"lifespan must be callable, got {type(factory).__name__}")
+    if inspect.iscoroutinefunction(factory) or inspect.isasyncgenfunction(factory):
+        raise TypeError(
+            "lifespan must return an async context manager; decorate the function with contextlib.asynccontextmanager"
+        )

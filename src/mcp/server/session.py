@@ -1,0 +1,304 @@
+"""`ServerSession`: what a handler can send to the client besides its result."""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Any, Final, TypeVar
+
+import mcp_types as types
+from mcp_types import (
+    INTERNAL_ERROR,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ClientCapabilities,
+    InitializeRequestParams,
+    LoggingLevel,
+    RequestId,
+)
+from pydantic import AnyUrl, BaseModel, ValidationError
+from typing_extensions import deprecated
+
+from mcp._engine.scope import RequestScope
+from mcp._protocol.capabilities import declares, missing_capability
+from mcp._protocol.era import MODERN
+from mcp._protocol.fields import dump
+from mcp._protocol.metadata import LOG_LEVELS
+from mcp.server.validation import validate_sampling_tools, validate_tool_use_result_messages
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError, NoBackChannelError
+
+logger = logging.getLogger(__name__)
+
+ResultT = TypeVar("ResultT", bound=BaseModel)
+
+_DEPRECATED: Final = "The {} capability is deprecated as of 2026-07-28 (SEP-2577)."
+_UNKNOWN_CLIENT: Final = types.Implementation(name="", version="")
+
+
+class ServerSession:
+    """The way back to the client that sent one message.
+
+    It is made for each message; keep it only while that message is handled.
+
+    Args:
+        scope: The message it belongs to.
+    """
+
+    __slots__ = ("scope",)
+
+    def __init__(self, scope: RequestScope) -> None:
+        self.scope = scope
+
+    @property
+    def protocol_version(self) -> str:
+        """The protocol revision in use."""
+        return self.scope.version
+
+    @property
+    def client_capabilities(self) -> ClientCapabilities | None:
+        """What the client declared: with this request (modern) or in its handshake (legacy)."""
+        return self.scope.client.capabilities
+
+    @property
+    def client_params(self) -> InitializeRequestParams | None:
+        """What the client said about itself, in the shape of a handshake."""
+        facts = self.scope.client
+        return InitializeRequestParams(
+            protocol_version=facts.version,
+            capabilities=facts.capabilities,
+            client_info=facts.info or _UNKNOWN_CLIENT,
+        )
+
+    @property
+    def can_send_request(self) -> bool:
+        """Whether the client can be asked while the request runs (never on modern connections)."""
+        return self.scope.ask is not None
+
+    def check_client_capability(self, capability: ClientCapabilities) -> bool:
+        """Whether the client declared everything that is set in `capability`."""
+        return declares(self.scope.client.capabilities, capability)
+
+    # Notifications
+
+    async def send_notification(
+        self, notification: types.ServerNotification, related_request_id: RequestId | None = None
+    ) -> None:
+        """Send any notification, related to the request at hand."""
+        params = None if notification.params is None else dump(notification.params, self.scope.era)
+        await self._notify(notification.method, params)
+
+    async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell the client how far the request is; nothing happens unless the client asked for it.
+
+        Args:
+            progress: How far the work is; it must grow from call to call (a value that does not is dropped).
+            total: What `progress` will be at the end, if known.
+            message: A text for the user.
+
+        Raises:
+            ValueError: A value is not a finite number.
+        """
+        for name, value in (("progress", progress), ("total", total)):
+            if value is not None and not _is_finite_number(value):
+                raise ValueError(f"{name} must be a finite number, got {value!r}")
+        scope = self.scope
+        token = scope.progress_token
+        if token is None:
+            return
+        if scope.last_progress is not None and progress <= scope.last_progress:
+            logger.debug("Dropping progress %r of %r: it does not increase", progress, scope.method)
+            return
+        scope.last_progress = progress
+        await self.send_progress_notification(token, progress, total, message)
+
+    async def send_progress_notification(
+        self,
+        progress_token: str | int,
+        progress: float,
+        total: float | None = None,
+        message: str | None = None,
+        related_request_id: str | None = None,
+    ) -> None:
+        """Send a progress notification with any token."""
+        params: dict[str, Any] = {"progressToken": progress_token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None:
+            params["message"] = message
+        await self._notify("notifications/progress", params)
+
+    @deprecated(_DEPRECATED.format("logging"), category=MCPDeprecationWarning)
+    async def send_log_message(
+        self,
+        level: LoggingLevel,
+        data: Any,
+        logger: str | None = None,
+        related_request_id: RequestId | None = None,
+    ) -> None:
+        """Send a log message; on modern connections only if the request asked for this level.
+
+        Deprecated by the protocol: log with `logging`, trace with OpenTelemetry.
+
+        Raises:
+            ValueError: The level is none of the eight.
+        """
+        await self.log(level, data, logger)
+
+    async def log(self, level: LoggingLevel, data: Any, logger: str | None = None) -> None:
+        """Send a log message without the deprecation warning (for callers that have warned already)."""
+        if level not in LOG_LEVELS:
+            raise ValueError(f"level must be one of {', '.join(LOG_LEVELS)}; got {level!r}")
+        if self.scope.era is MODERN:
+            wanted = self.scope.client.log_level
+            if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
+                return
+        params: dict[str, Any] = {"level": level, "data": data}
+        if logger is not None:
+            params["logger"] = logger
+        await self._notify("notifications/message", params)
+
+    async def send_tool_list_changed(self) -> None:
+        """Tell a legacy client that the list of tools changed."""
+        await self._notify_change("notifications/tools/list_changed", None)
+
+    async def send_prompt_list_changed(self) -> None:
+        """Tell a legacy client that the list of prompts changed."""
+        await self._notify_change("notifications/prompts/list_changed", None)
+
+    async def send_resource_list_changed(self) -> None:
+        """Tell a legacy client that the list of resources changed."""
+        await self._notify_change("notifications/resources/list_changed", None)
+
+    async def send_resource_updated(self, uri: str | AnyUrl) -> None:
+        """Tell a legacy client that a resource changed."""
+        await self._notify_change("notifications/resources/updated", {"uri": str(uri)})
+
+    async def send_elicit_complete(self, elicitation_id: str, related_request_id: RequestId | None = None) -> None:
+        """Tell a legacy client that the part of a URL elicitation that happens elsewhere is done."""
+        await self._notify_change("notifications/elicitation/complete", {"elicitationId": elicitation_id})
+
+    async def _notify_change(self, method: str, params: dict[str, Any] | None) -> None:
+        if self.scope.era is MODERN:
+            # Modern connections carry changes on `subscriptions/listen` streams only (subscriptions).
+            logger.debug("Dropping %s: modern clients learn of changes through subscriptions/listen", method)
+            return
+        await self._notify(method, params)
+
+    async def _notify(self, method: str, params: dict[str, Any] | None) -> None:
+        if self.scope.finished:
+            logger.debug("Dropping %s: the request it belongs to has ended", method)
+            return
+        await self.scope.notify(method, params)
+
+    # Requests: only where the protocol and the transport have a way to ask
+
+    async def send_request(
+        self,
+        request: types.ServerRequest,
+        result_type: type[ResultT],
+        request_read_timeout_seconds: float | None = None,
+        metadata: object = None,
+        progress_callback: object = None,
+    ) -> ResultT:
+        """Ask the client and wait for its answer.
+
+        Raises:
+            NoBackChannelError: This request has no way to ask (always so on modern connections).
+            MCPError: The client answered an error, or did not declare what is asked of it (`-32021`).
+        """
+        if self.scope.ask is None:
+            raise NoBackChannelError(request.method)
+        if not isinstance(request, types.PingRequest):
+            missing = missing_capability(request, self.scope.client.capabilities)
+            if missing is not None:
+                name, required = missing
+                raise MCPError(
+                    MISSING_REQUIRED_CLIENT_CAPABILITY,
+                    f"Client did not declare the {name} capability required by {request.method!r}",
+                    {"requiredCapabilities": required},
+                )
+        params = None if request.params is None else dump(request.params, self.scope.era)
+        answer = await self.scope.ask(request.method, params)
+        try:
+            return result_type.model_validate(answer)
+        except ValidationError as error:
+            raise MCPError(
+                INTERNAL_ERROR, f"The client answered {request.method!r} with an invalid result"
+            ) from error
+
+    async def send_ping(self) -> types.EmptyResult:
+        """Check that the client answers."""
+        return await self.send_request(types.PingRequest(), types.EmptyResult)
+
+    @deprecated(_DEPRECATED.format("roots"), category=MCPDeprecationWarning)
+    async def list_roots(self) -> types.ListRootsResult:
+        """Ask for the client's roots. Deprecated by the protocol: take paths as tool arguments."""
+        return await self.send_request(types.ListRootsRequest(), types.ListRootsResult)
+
+    @deprecated(_DEPRECATED.format("sampling"), category=MCPDeprecationWarning)
+    async def create_message(
+        self,
+        messages: list[types.SamplingMessage],
+        *,
+        max_tokens: int,
+        system_prompt: str | None = None,
+        include_context: types.IncludeContext | None = None,
+        temperature: float | None = None,
+        stop_sequences: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        model_preferences: types.ModelPreferences | None = None,
+        tools: list[types.Tool] | None = None,
+        tool_choice: types.ToolChoice | None = None,
+        related_request_id: RequestId | None = None,
+    ) -> types.CreateMessageResult | types.CreateMessageResultWithTools:
+        """Ask the client's model for a message. Deprecated by the protocol: call a model yourself.
+
+        Raises:
+            ValueError: Tool results stand where they may not.
+            MCPError: `-32602`, tools are given and the client did not declare `sampling.tools`.
+        """
+        validate_sampling_tools(self.client_capabilities, tools, tool_choice)
+        validate_tool_use_result_messages(messages)
+        request = types.CreateMessageRequest(
+            params=types.CreateMessageRequestParams(
+                messages=messages,
+                max_tokens=max_tokens,
+                system_prompt=system_prompt,
+                include_context=include_context,
+                temperature=temperature,
+                stop_sequences=stop_sequences,
+                metadata=metadata,
+                model_preferences=model_preferences,
+                tools=tools,
+                tool_choice=tool_choice,
+            )
+        )
+        with_tools = tools is not None or tool_choice is not None
+        result_type: type[types.CreateMessageResult | types.CreateMessageResultWithTools] = (
+            types.CreateMessageResultWithTools if with_tools else types.CreateMessageResult
+        )
+        return await self.send_request(request, result_type)
+
+    async def elicit(
+        self, message: str, requested_schema: dict[str, Any], related_request_id: RequestId | None = None
+    ) -> types.ElicitResult:
+        """Ask the user to fill in a form (the older name of `elicit_form`)."""
+        return await self.elicit_form(message, requested_schema, related_request_id)
+
+    async def elicit_form(
+        self, message: str, requested_schema: dict[str, Any], related_request_id: RequestId | None = None
+    ) -> types.ElicitResult:
+        """Ask the user to fill in a form."""
+        params = types.ElicitRequestFormParams(message=message, requested_schema=requested_schema)
+        return await self.send_request(types.ElicitRequest(params=params), types.ElicitResult)
+
+    async def elicit_url(
+        self, message: str, url: str, elicitation_id: str, related_request_id: RequestId | None = None
+    ) -> types.ElicitResult:
+        """Ask the user to open a URL."""
+        params = types.ElicitRequestURLParams(message=message, url=url, elicitation_id=elicitation_id)
+        return await self.send_request(types.ElicitRequest(params=params), types.ElicitResult)
+
+
+def _is_finite_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
