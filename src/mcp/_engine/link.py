@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from mcp_types import ClientCapabilities, RequestId
+from mcp._protocol.jsonrpc import dumps, loads
 from mcp_types.version import LATEST_MODERN_VERSION
 
 from mcp._engine.scope import RequestScope
 from mcp._protocol.era import MODERN
-from mcp._protocol.jsonrpc import dumps, loads
-from mcp._protocol.metadata import ClientFacts, read_metadata
+from mcp._protocol.metadata import read_metadata
 from mcp.shared.exceptions import MCPError
+from mcp_types import RequestId
 
 OnNotification: TypeAlias = Callable[[str, dict[str, Any] | None], Awaitable[None]]
 """Called in arrival order, inside the exchange, for each notification (method, params) the server sends for it."""
@@ -108,13 +108,14 @@ class DirectLink:
 
     async def notify(self, method: str, params: dict[str, Any] | None, version: str | None) -> None:
         """Handle the notification at once."""
+        version = version or LATEST_MODERN_VERSION
         scope = RequestScope(
             method=method,
             params=_own_copy(params),
             request_id=None,
-            version=version or LATEST_MODERN_VERSION,
+            version=version,
             era=MODERN,
-            client=_NOTHING_SAID,
+            client=ClientFacts(version, ClientCapabilities()),
             notify=_drop,
             lifespan_context=self._lifespan_context,
         )

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final, TypeVar, cast
 
-import mcp_types as types
-from mcp_types import CORE_RESULT_TYPES, INTERNAL_ERROR, SERVER_INFO_META_KEY
 from mcp_types.methods import CACHEABLE_METHODS, INPUT_REQUIRED_METHODS, MONOLITH_RESULTS, SPEC_CLIENT_METHODS
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+import mcp_types as types
 from mcp._protocol.era import MODERN, Era
 from mcp._protocol.errors import describe
 from mcp._protocol.fields import dump
 from mcp.shared.exceptions import MCPError
+from mcp_types import CORE_RESULT_TYPES, INTERNAL_ERROR, SERVER_INFO_META_KEY
 
 ParamsT = TypeVar("ParamsT", bound=BaseModel)
 ResultT = TypeVar("ResultT")
@@ -94,7 +94,11 @@ def _dump_model(method: str, result: BaseModel, era: Era) -> dict[str, Any]:
             raise InvalidHandlerResult(f"InputRequiredResult is no answer to a {era.name} {method!r} request")
         return encode_input_required(result)
     expected = _result_model(method)
-    if expected is not None and not isinstance(result, expected) and not _is_claimed(getattr(result, "result_type", None)):
+    if (
+        expected is not None
+        and not isinstance(result, expected)
+        and not _is_claimed(getattr(result, "result_type", None))
+    ):
         raise InvalidHandlerResult(f"{type(result).__name__} is no result of {method!r}")
     return dump(result, era)
 

@@ -6,13 +6,13 @@ One set of models spans all revisions. The rows below name the fields that one e
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Final, TypeAlias, Union, cast, get_args, get_origin
 
-import mcp_types as types
 from pydantic import BaseModel
 
+import mcp_types as types
 from mcp._protocol.era import LEGACY, MODERN, Era
 
 Exclusion: TypeAlias = dict[str, Any]
@@ -42,7 +42,7 @@ _DROPPED: Final[dict[Era, dict[type[BaseModel], frozenset[str]]]] = {
 _WRITTEN_ONE_BY_ONE: Final = frozenset({"input_requests", "input_responses"})
 
 
-@lru_cache(maxsize=None)
+@cache
 def exclusions(model: type[BaseModel], era: Era) -> Exclusion | None:
     """The `exclude` argument of `model_dump` that removes, at any depth, the fields the era does not know."""
     found = _walk(model, era, ())

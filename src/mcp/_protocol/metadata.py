@@ -8,6 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from mcp._protocol.era import SERVED_VERSIONS
+from mcp._protocol.errors import invalid_params
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
@@ -19,12 +25,6 @@ from mcp_types import (
     Implementation,
     LoggingLevel,
 )
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-
-from mcp._protocol.era import SERVED_VERSIONS
-from mcp._protocol.errors import invalid_params
-from mcp.shared.exceptions import MCPError
 
 LOG_LEVELS: Final[tuple[LoggingLevel, ...]] = (
     "debug",

@@ -7,20 +7,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, cast
 
-import mcp_types as types
-from mcp_types import RequestParamsMeta
+from mcp.server._asking import check_input_requests
 from pydantic import BaseModel, ValidationError
 from typing_extensions import TypeVar
 
+import mcp_types as types
 from mcp._engine.scope import RequestScope
 from mcp._protocol.codec import InvalidHandlerResult, decode_params, encode_result
 from mcp._protocol.era import MODERN, defines_notification, defines_request
 from mcp._protocol.errors import invalid_params, method_not_found, to_error
-from mcp.server._asking import check_input_requests
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
+from mcp_types import RequestParamsMeta
 
 logger = logging.getLogger(__name__)
 

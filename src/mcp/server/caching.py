@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
-from mcp_types import CacheableResult
 from mcp_types.methods import CACHEABLE_METHODS, CacheableMethod
+
+from mcp_types import CacheableResult
 
 __all__ = ["CACHEABLE_METHODS", "CacheHint", "CacheableMethod", "apply_cache_hint", "validate_cache_hints"]
 

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias
 
-from mcp_types import RequestId, RequestParamsMeta
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
 from mcp.server.session import ServerSession
+from mcp_types import RequestId, RequestParamsMeta
 
 LifespanContextT = TypeVar("LifespanContextT", default=dict[str, Any])
 RequestT = TypeVar("RequestT", default=Any)

@@ -1,7 +1,8 @@
 """What a server tells in a legacy handshake."""
 
-from mcp_types import Icon, ServerCapabilities
 from pydantic import BaseModel, ConfigDict
+
+from mcp_types import Icon, ServerCapabilities
 
 
 class InitializationOptions(BaseModel):

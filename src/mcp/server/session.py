@@ -6,7 +6,17 @@ import logging
 import math
 from typing import Any, Final, TypeVar
 
+from mcp._protocol.capabilities import declares, missing_capability
+from pydantic import AnyUrl, BaseModel, ValidationError
+from typing_extensions import deprecated
+
 import mcp_types as types
+from mcp._engine.scope import RequestScope
+from mcp._protocol.era import MODERN
+from mcp._protocol.fields import dump
+from mcp._protocol.metadata import LOG_LEVELS
+from mcp.server.validation import validate_sampling_tools, validate_tool_use_result_messages
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError, NoBackChannelError
 from mcp_types import (
     INTERNAL_ERROR,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
@@ -15,23 +25,12 @@ from mcp_types import (
     LoggingLevel,
     RequestId,
 )
-from pydantic import AnyUrl, BaseModel, ValidationError
-from typing_extensions import deprecated
-
-from mcp._engine.scope import RequestScope
-from mcp._protocol.capabilities import declares, missing_capability
-from mcp._protocol.era import MODERN
-from mcp._protocol.fields import dump
-from mcp._protocol.metadata import LOG_LEVELS
-from mcp.server.validation import validate_sampling_tools, validate_tool_use_result_messages
-from mcp.shared.exceptions import MCPDeprecationWarning, MCPError, NoBackChannelError
 
 logger = logging.getLogger(__name__)
 
 ResultT = TypeVar("ResultT", bound=BaseModel)
 
 _DEPRECATED: Final = "The {} capability is deprecated as of 2026-07-28 (SEP-2577)."
-_UNKNOWN_CLIENT: Final = types.Implementation(name="", version="")
 
 
 class ServerSession:
@@ -65,7 +64,7 @@ class ServerSession:
         return InitializeRequestParams(
             protocol_version=facts.version,
             capabilities=facts.capabilities,
-            client_info=facts.info or _UNKNOWN_CLIENT,
+            client_info=facts.info or types.Implementation(name="", version=""),
         )
 
     @property
@@ -221,9 +220,7 @@ class ServerSession:
         try:
             return result_type.model_validate(answer)
         except ValidationError as error:
-            raise MCPError(
-                INTERNAL_ERROR, f"The client answered {request.method!r} with an invalid result"
-            ) from error
+            raise MCPError(INTERNAL_ERROR, f"The client answered {request.method!r} with an invalid result") from error
 
     async def send_ping(self) -> types.EmptyResult:
         """Check that the client answers."""
@@ -301,4 +298,3 @@ class ServerSession:
 
 def _is_finite_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     ClientCapabilities,
@@ -13,8 +14,6 @@ from mcp_types import (
     ToolResultContent,
     ToolUseContent,
 )
-
-from mcp.shared.exceptions import MCPError
 
 __all__ = [
     "INVALID_PARAMS",

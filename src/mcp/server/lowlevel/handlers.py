@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
-import mcp_types as types
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
+import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
 L = TypeVar("L", default=Any)

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-import mcp_types as types
+from mcp._protocol.capabilities import derive_capabilities
 from mcp_types.methods import CacheableMethod
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
-from mcp._protocol.capabilities import derive_capabilities
+import mcp_types as types
 from mcp._protocol.era import SERVED_VERSIONS, era_of
 from mcp._protocol.fields import dump
 from mcp.server._handle import Chain, HandlerEntry, LifespanResultT
@@ -26,11 +26,7 @@ from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
-    from starlette.routing import BaseRoute
-
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-    from mcp.server.transport_security import TransportSecuritySettings
 
 __all__ = [
     "DEFAULT_MAX_REQUEST_BODY_SIZE",
@@ -252,7 +248,11 @@ class Server(Generic[LifespanResultT]):
             protocol_version: The revision to answer for; a legacy one by default.
         """
         options = notification_options or NotificationOptions()
-        changes = {"tools": options.tools_changed, "resources": options.resources_changed, "prompts": options.prompts_changed}
+        changes = {
+            "tools": options.tools_changed,
+            "resources": options.resources_changed,
+            "prompts": options.prompts_changed,
+        }
         return derive_capabilities(
             self._request_handlers.keys(),
             era_of(protocol_version or LATEST_HANDSHAKE_VERSION),
