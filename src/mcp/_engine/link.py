@@ -11,9 +11,9 @@ from mcp_types.version import LATEST_MODERN_VERSION
 
 from mcp._engine.scope import RequestScope
 from mcp._protocol.era import MODERN
-from mcp._protocol.metadata import read_metadata
+from mcp._protocol.metadata import ClientFacts, read_metadata
 from mcp.shared.exceptions import MCPError
-from mcp_types import RequestId
+from mcp_types import ClientCapabilities, RequestId
 
 OnNotification: TypeAlias = Callable[[str, dict[str, Any] | None], Awaitable[None]]
 """Called in arrival order, inside the exchange, for each notification (method, params) the server sends for it."""
