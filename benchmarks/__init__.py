@@ -1,0 +1,1 @@
+"""Measure this package and the reference side by side."""
