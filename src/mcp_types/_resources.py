@@ -1,0 +1,196 @@
+"""Resources: data that a server offers to read."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias, cast
+
+from pydantic import Discriminator, Field, Tag
+
+from mcp_types._base import (
+    CacheableResult,
+    MCPModel,
+    Notification,
+    NotificationParams,
+    PaginatedRequest,
+    PaginatedResult,
+    Request,
+    RequestParams,
+    ResultType,
+)
+from mcp_types._identity import Annotations, BaseMetadata, Icon
+
+
+class Resource(BaseMetadata):
+    """Something that the server can be asked to read."""
+
+    uri: str
+    """What it is read by."""
+    description: str | None = None
+    """What it is, for a model to choose by."""
+    mime_type: str | None = None
+    """Its media type, if known."""
+    size: int | None = None
+    """How many bytes its content has, before any encoding, if known."""
+    icons: list[Icon] | None = None
+    """Pictures for a user interface to choose from."""
+    annotations: Annotations | None = None
+    meta: dict[str, Any] | None = Field(alias="_meta", default=None)
+
+
+class ResourceTemplate(BaseMetadata):
+    """A pattern for the URIs of many resources."""
+
+    uri_template: str
+    """The pattern, as an RFC 6570 template."""
+    description: str | None = None
+    """What the resources are, for a model to choose by."""
+    mime_type: str | None = None
+    """The media type of all resources that match, if they have the same."""
+    icons: list[Icon] | None = None
+    """Pictures for a user interface to choose from."""
+    annotations: Annotations | None = None
+    meta: dict[str, Any] | None = Field(alias="_meta", default=None)
+
+
+class ResourceContents(MCPModel):
+    """What a resource holds; base of text and of binary contents."""
+
+    uri: str
+    """The resource it belongs to."""
+    mime_type: str | None = None
+    """Its media type, if known."""
+    meta: dict[str, Any] | None = Field(alias="_meta", default=None)
+
+
+class TextResourceContents(ResourceContents):
+    """Contents that are text."""
+
+    text: str
+
+
+class BlobResourceContents(ResourceContents):
+    """Contents that are bytes."""
+
+    blob: str
+    """The bytes in base64."""
+
+
+def _contents_kind(value: object) -> str | None:
+    if isinstance(value, Mapping):
+        contents = cast("Mapping[str, object]", value)
+        return "text" if "text" in contents else "blob" if "blob" in contents else None
+    if isinstance(value, TextResourceContents):
+        return "text"
+    return "blob" if isinstance(value, BlobResourceContents) else None
+
+
+AnyResourceContents: TypeAlias = Annotated[
+    Annotated[TextResourceContents, Tag("text")] | Annotated[BlobResourceContents, Tag("blob")],
+    Discriminator(
+        _contents_kind,
+        custom_error_type="resource_contents",
+        custom_error_message="Resource contents have either text or blob",
+    ),
+]
+
+
+class ListResourcesRequest(PaginatedRequest):
+    """Asks which resources there are."""
+
+    method: Literal["resources/list"] = "resources/list"
+
+
+class ListResourcesResult(PaginatedResult, CacheableResult):
+    """A page of the list of resources."""
+
+    resources: list[Resource]
+    result_type: ResultType = "complete"
+
+
+class ListResourceTemplatesRequest(PaginatedRequest):
+    """Asks which resource templates there are."""
+
+    method: Literal["resources/templates/list"] = "resources/templates/list"
+
+
+class ListResourceTemplatesResult(PaginatedResult, CacheableResult):
+    """A page of the list of resource templates."""
+
+    resource_templates: list[ResourceTemplate]
+    result_type: ResultType = "complete"
+
+
+class ReadResourceResult(CacheableResult):
+    """What a resource holds. One URI may have several contents, as a folder has files."""
+
+    contents: list[AnyResourceContents]
+    result_type: ResultType = "complete"
+
+
+class SubscribeRequestParams(RequestParams):
+    """Params of `resources/subscribe`."""
+
+    uri: str
+    """The resource to hear about."""
+
+
+class SubscribeRequest(Request):
+    """Asks to be told when a resource changes (legacy revisions only)."""
+
+    method: Literal["resources/subscribe"] = "resources/subscribe"
+    params: SubscribeRequestParams
+
+
+class UnsubscribeRequestParams(RequestParams):
+    """Params of `resources/unsubscribe`."""
+
+    uri: str
+    """The resource to hear no more about."""
+
+
+class UnsubscribeRequest(Request):
+    """Asks to be told no more about a resource (legacy revisions only)."""
+
+    method: Literal["resources/unsubscribe"] = "resources/unsubscribe"
+    params: UnsubscribeRequestParams
+
+
+class ResourceListChangedNotification(Notification):
+    """Tells that the list of resources changed."""
+
+    method: Literal["notifications/resources/list_changed"] = "notifications/resources/list_changed"
+    params: NotificationParams | None = None
+
+
+class ResourceUpdatedNotificationParams(NotificationParams):
+    """Params of `notifications/resources/updated`."""
+
+    uri: str
+    """What changed. It may be a part of what was subscribed to."""
+
+
+class ResourceUpdatedNotification(Notification):
+    """Tells that a resource changed and may be read again."""
+
+    method: Literal["notifications/resources/updated"] = "notifications/resources/updated"
+    params: ResourceUpdatedNotificationParams
+
+
+__all__ = [
+    "BlobResourceContents",
+    "ListResourceTemplatesRequest",
+    "ListResourceTemplatesResult",
+    "ListResourcesRequest",
+    "ListResourcesResult",
+    "ReadResourceResult",
+    "Resource",
+    "ResourceContents",
+    "ResourceListChangedNotification",
+    "ResourceTemplate",
+    "ResourceUpdatedNotification",
+    "ResourceUpdatedNotificationParams",
+    "SubscribeRequest",
+    "SubscribeRequestParams",
+    "TextResourceContents",
+    "UnsubscribeRequest",
+    "UnsubscribeRequestParams",
+]
