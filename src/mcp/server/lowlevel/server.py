@@ -14,16 +14,19 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
 import mcp_types as types
+from mcp._engine.streams import ReadStream, WriteStream
 from mcp._protocol.era import SERVED_VERSIONS, era_of
 from mcp._protocol.fields import dump
 from mcp.server._handle import Chain, HandlerEntry, LifespanResultT
 from mcp.server._in_process import InProcess
 from mcp.server._otel import OpenTelemetryMiddleware
+from mcp.server._serve import Pipe
 from mcp.server.caching import CacheHint, validate_cache_hints
 from mcp.server.context import ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel import handlers as h
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPDeprecationWarning
+from mcp.shared.message import SessionMessage
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -299,6 +302,26 @@ class Server(Generic[LifespanResultT]):
             raise_exceptions: Whether the client sees the text and cause of unexpected exceptions.
         """
         return InProcess(self, lambda: self.lifespan(self), mode=mode, raise_exceptions=raise_exceptions)
+
+    async def run(
+        self,
+        read_stream: ReadStream[SessionMessage | Exception],
+        write_stream: WriteStream[SessionMessage],
+        initialization_options: InitializationOptions,
+        raise_exceptions: bool = False,
+    ) -> None:
+        """Serve one pair of message streams to its end.
+
+        Args:
+            read_stream: What the client sends.
+            write_stream: What it receives.
+            initialization_options: What a legacy handshake answers.
+            raise_exceptions: Whether an unexpected exception of a handler ends serving and is raised from here
+                (for tests; the client is still told nothing of it).
+        """
+        async with self.lifespan(self) as context:
+            pipe = Pipe(self, read_stream, write_stream, lifespan_context=context, raise_exceptions=raise_exceptions)
+            await pipe.run()
 
     @property
     def session_manager(self) -> StreamableHTTPSessionManager:
