@@ -1,0 +1,278 @@
+"""What one POST is: a modern request or notification, a legacy message, or something to refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, cast
+
+from mcp._protocol.errors import Rejection, http_status
+from mcp._protocol.headers import (
+    MCP_METHOD,
+    MCP_NAME,
+    MCP_PARAM_PREFIX,
+    MCP_PROTOCOL_VERSION,
+    decode_header_value,
+    name_param,
+)
+from mcp._protocol.jsonrpc import (
+    INVALID_MESSAGE_TEXT,
+    PARSE_ERROR_TEXT,
+    ErrorResponse,
+    Message,
+    Notification,
+    Request,
+    Response,
+    loads,
+    read_message,
+)
+from mcp._protocol.metadata import ClientFacts, read_metadata, unsupported_version
+from mcp.shared.exceptions import MCPError
+from mcp_types import PROTOCOL_VERSION_META_KEY
+from mcp_types.jsonrpc import HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR, RequestId
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+VERSION_MISMATCH_TEXT = "mcp-protocol-version header does not match the request envelope's protocol version"
+METHOD_MISMATCH_TEXT = "mcp-method header does not match the request body's method"
+
+_DEFAULT_LEGACY_VERSION = "2025-03-26"  # what a request without any version counts as
+
+
+@dataclass(slots=True)
+class ModernRequest:
+    """A request that carries its metadata and agrees with its headers.
+
+    Attributes:
+        request_id: The JSON-RPC id.
+        method: The JSON-RPC method.
+        params: The params, `_meta` included.
+        version: The protocol revision it is to be served under.
+        client: What the client said about itself.
+        param_headers: The `Mcp-Param-*` headers: name in lower case -> its raw values, in order of appearance.
+    """
+
+    request_id: RequestId
+    method: str
+    params: dict[str, Any]
+    version: str
+    client: ClientFacts
+    param_headers: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+
+@dataclass(slots=True)
+class ModernNotification:
+    """A notification sent under a modern revision."""
+
+    method: str
+    params: dict[str, Any] | None
+    version: str
+
+
+@dataclass(slots=True)
+class LegacyMessage:
+    """A message of the legacy era; `version` is the header's value, if there was one."""
+
+    message: Message
+    version: str | None
+
+
+Classified: TypeAlias = ModernRequest | ModernNotification | LegacyMessage | Rejection
+
+
+def parse_body(body: bytes) -> Any:
+    """Read the body of a POST. What is not JSON gives a `Rejection`."""
+    try:
+        return loads(body)
+    except (ValueError, RecursionError):
+        return Rejection(400, PARSE_ERROR, PARSE_ERROR_TEXT)
+
+
+def classify(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Classified:
+    """Tell what a POST is.
+
+    Args:
+        headers: The headers as ASGI gives them.
+        body: The whole body.
+    """
+    value = parse_body(body)
+    if isinstance(value, Rejection):
+        return value
+    message = read_message(value)
+    if isinstance(message, Rejection):
+        return message
+    standard, param_headers = _read_headers(headers)
+    if len(standard.get(MCP_PROTOCOL_VERSION, ())) > 1:
+        return _duplicate(MCP_PROTOCOL_VERSION, message.request_id if isinstance(message, Request) else None)
+    if isinstance(message, Request):
+        return _classify_request(message, standard, param_headers)
+    version = _version_of(standard)
+    if isinstance(message, Notification):
+        return _classify_notification(message, version)
+    if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
+        # streamable-http: a body is one request or notification; a server never asks, so nothing answers it.
+        return Rejection(400, INVALID_REQUEST, INVALID_MESSAGE_TEXT)
+    return LegacyMessage(message, version)
+
+
+def refuse_legacy(legacy: LegacyMessage) -> Rejection:
+    """Answer a legacy message for a server that serves modern revisions only, naming these.
+
+    versioning: "Outcome matrix", and the advice that a refused `initialize` names the supported versions.
+    """
+    message = legacy.message
+    if isinstance(message, Response | ErrorResponse):
+        return Rejection(400, INVALID_REQUEST, INVALID_MESSAGE_TEXT)
+    request_id = message.request_id if isinstance(message, Request) else None
+    requested = legacy.version
+    if message.method == "initialize":
+        offered = (message.params or {}).get("protocolVersion")
+        requested = offered if isinstance(offered, str) else requested or _DEFAULT_LEGACY_VERSION
+    if requested is None:
+        # streamable-http: a server that has no older clients demands the header.
+        return Rejection(400, HEADER_MISMATCH, "mcp-protocol-version header is missing", None, request_id)
+    return _rejection(unsupported_version(requested), request_id)
+
+
+def negotiate_accept(accept: str | None) -> Literal["json", "sse", "both"] | None:
+    """Tell in which forms a client takes an answer, by its `Accept` header; `None` if in neither.
+
+    An absent header accepts everything, as HTTP has it.
+    """
+    if accept is None or accept == "application/json, text/event-stream":
+        return "both"
+    ranges = _read_accept(accept)
+    takes_json = _quality(ranges, "application", "json") > 0
+    takes_sse = _quality(ranges, "text", "event-stream") > 0
+    if takes_json:
+        return "both" if takes_sse else "json"
+    return "sse" if takes_sse else None
+
+
+def _classify_request(
+    request: Request, standard: Mapping[str, list[str]], param_headers: dict[str, list[str]]
+) -> ModernRequest | LegacyMessage | Rejection:
+    version = _version_of(standard)
+    has_envelope, stated = _stated_version(request.params)
+    if not has_envelope and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS):
+        return LegacyMessage(request, version)
+
+    def refuse(text: str) -> Rejection:
+        return Rejection(400, HEADER_MISMATCH, text, None, request.request_id)
+
+    for name, values in standard.items():
+        if len(values) > 1:
+            return _duplicate(name, request.request_id)
+    if has_envelope and stated != version:
+        return refuse(VERSION_MISMATCH_TEXT)
+    try:
+        if not has_envelope and version not in MODERN_PROTOCOL_VERSIONS:
+            # Which members a revision of another time wants is not known: say which revisions are.
+            raise unsupported_version(cast("str", version))
+        client = read_metadata(request.params)
+    except MCPError as error:
+        return _rejection(error, request.request_id)
+    params = cast("dict[str, Any]", request.params)  # it holds the metadata that was just read
+    if _decoded(standard.get(MCP_METHOD)) != request.method:
+        return refuse(METHOD_MISMATCH_TEXT)
+    member = name_param(request.method)
+    # A body without the member fails on its own account when its params are read.
+    if member is not None and member in params and _decoded(standard.get(MCP_NAME)) != params[member]:
+        return refuse(f"mcp-name header does not match the request body's '{member}' parameter")
+    return ModernRequest(request.request_id, request.method, params, client.version, client, param_headers)
+
+
+def _classify_notification(
+    notification: Notification, version: str | None
+) -> ModernNotification | LegacyMessage | Rejection:
+    has_envelope, stated = _stated_version(notification.params)
+    if not has_envelope and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS):
+        return LegacyMessage(notification, version)
+    # streamable-http leaves the headers of notifications open: only the version has to be one that is served.
+    served_as = stated if isinstance(stated, str) else version
+    if served_as not in MODERN_PROTOCOL_VERSIONS:
+        return _rejection(unsupported_version(served_as or ""), None)
+    return ModernNotification(notification.method, notification.params, served_as)
+
+
+def _read_headers(headers: Iterable[tuple[bytes, bytes]]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Pick the headers of the protocol, values trimmed: the standard ones, and those that mirror arguments."""
+    standard: dict[str, list[str]] = {}
+    param_headers: dict[str, list[str]] = {}
+    for raw_name, raw_value in headers:
+        if raw_name[:4].lower() != b"mcp-":
+            continue
+        name = raw_name.decode("latin-1").lower()
+        if name.startswith(MCP_PARAM_PREFIX):
+            target = param_headers
+        elif name in _STANDARD:
+            target = standard
+        else:
+            continue
+        target.setdefault(name, []).append(raw_value.decode("latin-1").strip(" \t"))
+    return standard, param_headers
+
+
+_STANDARD = frozenset((MCP_PROTOCOL_VERSION, MCP_METHOD, MCP_NAME))
+
+
+def _version_of(standard: Mapping[str, list[str]]) -> str | None:
+    values = standard.get(MCP_PROTOCOL_VERSION)
+    return values[0] if values else None
+
+
+def _stated_version(params: Mapping[str, Any] | None) -> tuple[bool, Any]:
+    """Whether the metadata states a version, and what it states."""
+    meta = params.get("_meta") if params is not None else None
+    if not isinstance(meta, dict) or PROTOCOL_VERSION_META_KEY not in meta:
+        return False, None
+    return True, cast("dict[str, Any]", meta)[PROTOCOL_VERSION_META_KEY]
+
+
+def _decoded(values: list[str] | None) -> str | None:
+    if not values:
+        return None
+    try:
+        return decode_header_value(values[0])
+    except ValueError:
+        return None
+
+
+def _duplicate(name: str, request_id: RequestId | None) -> Rejection:
+    return Rejection(400, HEADER_MISMATCH, f"{name} header appears more than once", None, request_id)
+
+
+def _rejection(error: MCPError, request_id: RequestId | None) -> Rejection:
+    return Rejection(http_status(error.code), error.code, error.message, error.data, request_id)
+
+
+def _read_accept(accept: str) -> list[tuple[str, str, float]]:
+    ranges: list[tuple[str, str, float]] = []
+    for part in accept.lower().split(","):
+        media_range, *parameters = (piece.strip() for piece in part.split(";"))
+        main, _, sub = media_range.partition("/")
+        quality = 1.0
+        for parameter in parameters:
+            name, _, value = parameter.partition("=")
+            if name.strip() == "q":
+                try:
+                    quality = float(value)
+                except ValueError:
+                    quality = 0.0
+        ranges.append((main.strip(), sub.strip(), quality))
+    return ranges
+
+
+def _quality(ranges: list[tuple[str, str, float]], main: str, sub: str) -> float:
+    """The quality of a media type; the most specific range that covers it decides (RFC 9110, 12.5.1)."""
+    best = (-1, 0.0)
+    for range_main, range_sub, quality in ranges:
+        if (range_main, range_sub) == (main, sub):
+            specificity = 2
+        elif (range_main, range_sub) == (main, "*"):
+            specificity = 1
+        elif (range_main, range_sub) == ("*", "*"):
+            specificity = 0
+        else:
+            continue
+        best = max(best, (specificity, quality))
+    return best[1]

@@ -1,0 +1,254 @@
+"""JSON-RPC 2.0: bytes to messages and back, with nothing a peer sends able to crash the reader."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeGuard, cast
+
+from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
+
+from mcp._protocol.errors import Rejection
+from mcp_types.jsonrpc import INVALID_REQUEST, PARSE_ERROR, ErrorData, RequestId
+
+PARSE_ERROR_TEXT = "Parse error"
+INVALID_MESSAGE_TEXT = "Body must be a single JSON-RPC request or notification object"
+
+_SURROGATE = re.compile("[\\ud800-\\udfff]")
+_MAX_DEPTH = 201  # what pydantic_core's reader allows; the fallback below keeps to the same
+
+
+@dataclass(slots=True)
+class Request:
+    """A request: has an id and will be answered once."""
+
+    request_id: RequestId
+    method: str
+    params: dict[str, Any] | None
+
+
+@dataclass(slots=True)
+class Notification:
+    """A notification: has no id and is never answered."""
+
+    method: str
+    params: dict[str, Any] | None
+
+
+@dataclass(slots=True)
+class Response:
+    """A request's result."""
+
+    request_id: RequestId
+    result: dict[str, Any]
+
+
+@dataclass(slots=True)
+class ErrorResponse:
+    """A request's error. `request_id` is `None` where the peer could not read the id."""
+
+    request_id: RequestId | None
+    code: int
+    message: str
+    data: Any = None
+
+
+Message: TypeAlias = Request | Notification | Response | ErrorResponse
+
+
+def loads(data: bytes | str) -> Any:
+    """Read JSON text (UTF-8).
+
+    Lone surrogates in escapes are accepted, as other JSON implementations send them; `NaN` and `Infinity` are not.
+
+    Raises:
+        ValueError: The text is not JSON, or is nested too deeply, or holds a number too long to read.
+    """
+    try:
+        return from_json(data, allow_inf_nan=False)
+    except (ValueError, TypeError):  # TypeError: the text itself holds a surrogate
+        if not _may_hold_surrogate(data):
+            raise
+    text = data if isinstance(data, str) else data.decode()
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
+    if _is_deeper_than(value, _MAX_DEPTH):
+        raise ValueError("JSON is nested too deeply")
+    return value
+
+
+def dumps(value: Any) -> bytes:
+    """Write compact JSON text (UTF-8). Lone surrogates go out as escapes.
+
+    Raises:
+        ValueError: A number in it is NaN or infinite; the text names its place.
+        PydanticSerializationError: It holds something that has no JSON form.
+    """
+    try:
+        data = to_json(value)
+    except PydanticSerializationError as error:
+        # Most likely a lone surrogate, which has no UTF-8 form; the slower writer escapes it.
+        try:
+            data = json.dumps(value, default=to_jsonable_python, separators=(",", ":")).encode("ascii")
+        except (TypeError, ValueError):
+            raise error from None
+    # Both spellings also occur inside strings, so a hit is looked into.
+    if (b"NaN" in data or b"Infinity" in data) and (place := _find_non_finite(json.loads(data))) is not None:
+        raise ValueError(f"JSON has no form for NaN or infinity, found at {place}")
+    return data
+
+
+def parse_message(data: bytes | str) -> Message | Rejection:
+    """Read one message from a body or a line."""
+    try:
+        value = loads(data)
+    except (ValueError, RecursionError):
+        return Rejection(400, PARSE_ERROR, PARSE_ERROR_TEXT)
+    return read_message(value)
+
+
+def read_message(message: Any) -> Message | Rejection:
+    """Tell what kind of message a parsed JSON value is; a batch or anything malformed is a rejection."""
+    if not _is_object(message):
+        return Rejection(400, INVALID_REQUEST, INVALID_MESSAGE_TEXT)
+    if message.get("jsonrpc") == "2.0":
+        if "method" in message:
+            read = _read_call(message)
+        elif "result" in message:
+            read = _read_result(message)
+        else:
+            read = _read_error(message)
+        if read is not None:
+            return read
+    # base: an error carries the id of its request wherever that can be read; a response's id is not one of ours.
+    request_id = message.get("id") if "method" in message else None
+    return Rejection(
+        400, INVALID_REQUEST, INVALID_MESSAGE_TEXT, None, request_id if is_request_id(request_id) else None
+    )
+
+
+def is_request_id(value: Any) -> TypeGuard[RequestId]:
+    """Tell whether a value may be a request id: a string or an integer. `True` is neither, nor is `1.0`."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def request_message(request_id: RequestId, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Build a request; `params` of `None` leaves the member out."""
+    message: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id, "method": method}
+    if params is not None:
+        message["params"] = params
+    return message
+
+
+def notification_message(method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Build a notification; `params` of `None` leaves the member out."""
+    message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+    if params is not None:
+        message["params"] = params
+    return message
+
+
+def result_message(request_id: RequestId, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Build the response that carries a result."""
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def error_message(request_id: RequestId | None, error: ErrorData, *, null_id: bool = False) -> dict[str, Any]:
+    """Build the response that carries an error.
+
+    Args:
+        request_id: The request's id, `None` if it could not be read.
+        error: What went wrong.
+        null_id: Write an id that could not be read as `null`, as revisions before 2025-11-25 want it,
+            instead of leaving it out.
+    """
+    message: dict[str, Any] = {"jsonrpc": "2.0"}
+    if request_id is not None or null_id:
+        message["id"] = request_id
+    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    message["error"] = body
+    return message
+
+
+def _read_call(message: dict[str, Any]) -> Request | Notification | None:
+    method = message["method"]
+    params = message.get("params")
+    if not isinstance(method, str) or not (params is None or _is_object(params)):
+        return None
+    if "id" not in message:
+        return Notification(method, params)
+    request_id = message["id"]
+    return Request(request_id, method, params) if is_request_id(request_id) else None
+
+
+def _read_result(message: dict[str, Any]) -> Response | None:
+    request_id = message.get("id")
+    result = message["result"]
+    if not _is_object(result) or not is_request_id(request_id) or "error" in message:
+        return None
+    return Response(request_id, result)
+
+
+def _read_error(message: dict[str, Any]) -> ErrorResponse | None:
+    error = message.get("error")
+    request_id = message.get("id")
+    if not _is_object(error) or not (request_id is None or is_request_id(request_id)):
+        return None
+    code, text = error.get("code"), error.get("message")
+    if not isinstance(code, int) or isinstance(code, bool) or not isinstance(text, str):
+        return None
+    return ErrorResponse(request_id, code, text, error.get("data"))
+
+
+def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _may_hold_surrogate(data: bytes | str) -> bool:
+    if isinstance(data, str):
+        return "\\ud" in data or "\\uD" in data or _SURROGATE.search(data) is not None
+    return b"\\ud" in data or b"\\uD" in data
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _is_deeper_than(value: Any, limit: int) -> bool:
+    level: list[Any] = [value]
+    for _ in range(limit):
+        level = [child for item in level for child in _containers_in(item)]
+        if not level:
+            return False
+    return True
+
+
+def _containers_in(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        children: Iterable[Any] = cast("dict[str, Any]", value).values()
+    elif isinstance(value, list):
+        children = cast("list[Any]", value)
+    else:
+        return []
+    return [child for child in children if isinstance(child, dict | list)]
+
+
+def _find_non_finite(value: Any) -> str | None:
+    waiting: list[tuple[Any, str]] = [(value, "")]
+    while waiting:
+        item, place = waiting.pop()
+        if isinstance(item, float) and not math.isfinite(item):
+            return place or "the top"
+        if isinstance(item, dict):
+            members = cast("dict[str, Any]", item).items()
+            waiting += [(member, f"{place}.{name}" if place else name) for name, member in members]
+        elif isinstance(item, list):
+            waiting += [(member, f"{place}[{index}]") for index, member in enumerate(cast("list[Any]", item))]
+    return None

@@ -1,0 +1,40 @@
+"""Packages whose names load on first use (PEP 562)."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def lazy_names(
+    package: str, modules: Mapping[str, str], *, submodules: tuple[str, ...] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Make the `__getattr__` and `__dir__` of a package that only names what lies in its modules.
+
+    Example::
+
+        __getattr__, __dir__ = lazy_names(__name__, {"Client": "mcp.client.client"}, submodules=("types",))
+
+    Args:
+        package: The `__name__` of the package.
+        modules: Public name -> the module that defines it.
+        submodules: Submodules that are reachable as attributes without having been imported.
+    """
+
+    def __getattr__(name: str) -> Any:
+        # Threads may meet here; importing and setting are both safe to do twice.
+        if name in modules:
+            value = getattr(importlib.import_module(modules[name]), name)
+        elif name in submodules:
+            value = importlib.import_module(f"{package}.{name}")
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *modules, *submodules})
+
+    return __getattr__, __dir__

@@ -1,0 +1,235 @@
+"""Nothing a peer sends crashes the reader, and each malformed message gets its code."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp._protocol.errors import Rejection
+from mcp._protocol.jsonrpc import (
+    ErrorResponse,
+    Message,
+    Notification,
+    Request,
+    Response,
+    dumps,
+    error_message,
+    is_request_id,
+    loads,
+    notification_message,
+    parse_message,
+    read_message,
+    request_message,
+    result_message,
+)
+from mcp_types.jsonrpc import ErrorData
+
+INVALID = "Body must be a single JSON-RPC request or notification object"
+
+
+def call(**members: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": "m", **members}
+
+
+@pytest.mark.rule("BASE-J-01", "BASE-J-02", "BASE-J-10", "BASE-J-14", "VER-8")
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (call(id=1), Request(1, "m", None)),
+        (call(id="a", params={"x": 1}), Request("a", "m", {"x": 1})),
+        (call(id=0, params=None), Request(0, "m", None)),
+        (call(id=10**30), Request(10**30, "m", None)),
+        (call(), Notification("m", None)),
+        (call(params={}), Notification("m", {})),
+        ({"jsonrpc": "2.0", "id": 1, "result": {}}, Response(1, {})),
+        (
+            {"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "x", "data": [1]}},
+            ErrorResponse(1, -1, "x", [1]),
+        ),
+        ({"jsonrpc": "2.0", "id": None, "error": {"code": -1, "message": "x"}}, ErrorResponse(None, -1, "x")),
+        ({"jsonrpc": "2.0", "error": {"code": -1, "message": "x"}}, ErrorResponse(None, -1, "x")),
+    ],
+)
+def test_each_kind_of_message_is_told_by_its_members(value: dict[str, Any], message: Message) -> None:
+    assert read_message(value) == message
+    assert parse_message(json.dumps(value)) == message
+    assert parse_message(json.dumps(value).encode()) == message
+
+
+@pytest.mark.rule("BASE-J-01", "BASE-J-02", "BASE-J-03", "RUN-38", "VER-8", "SERR-01", "CASE-68")
+@pytest.mark.parametrize(
+    ("value", "request_id"),
+    [
+        ([], None),
+        ([call(id=1)], None),
+        ("text", None),
+        (None, None),
+        ({}, None),
+        (call(id=None), None),
+        (call(id=1.0), None),
+        (call(id=True), None),
+        (call(id=[1]), None),
+        ({"id": 7, "method": "m"}, 7),
+        (call(id=7, jsonrpc="1.0"), 7),
+        (call(id=7, jsonrpc=2.0), 7),
+        (call(id=7, method=5), 7),
+        (call(id="a", params=[1]), "a"),
+        (call(params="x"), None),
+        ({"jsonrpc": "2.0", "id": 1}, None),
+        ({"jsonrpc": "2.0", "id": 1, "result": []}, None),
+        ({"jsonrpc": "2.0", "id": None, "result": {}}, None),
+        ({"jsonrpc": "2.0", "id": 1, "result": {}, "error": {"code": 1, "message": ""}}, None),
+        ({"jsonrpc": "2.0", "id": 1, "error": "x"}, None),
+        ({"jsonrpc": "2.0", "id": 1, "error": {"code": "1", "message": ""}}, None),
+        ({"jsonrpc": "2.0", "id": 1, "error": {"code": True, "message": ""}}, None),
+        ({"jsonrpc": "2.0", "id": 1, "error": {"code": 1}}, None),
+        ({"jsonrpc": "2.0", "id": 1.5, "error": {"code": 1, "message": ""}}, None),
+    ],
+)
+def test_what_is_no_message_is_an_invalid_request(value: Any, request_id: int | str | None) -> None:
+    assert read_message(value) == Rejection(400, -32600, INVALID, None, request_id)
+
+
+@pytest.mark.rule("RUN-38", "CASE-60", "CASE-87")
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{not json",
+        b"{} {}",
+        b"\xff\xfe",
+        b"\xef\xbb\xbf{}",
+        b'{"a": NaN}',
+        b'{"a": -Infinity}',
+        b'{"a":"\\ud800", "b": NaN}',
+        b'{"a":"\\ud800"',
+        b'{"a":"\\ud800\xff"}',
+        b"[" * 10_000,
+        b"[" * 10_000 + b"]" * 10_000,
+        b'["\\ud800",' + b"[" * 10_000 + b"]" * 10_001,
+        b'["\\ud800",' + b"[" * 400 + b"]" * 401,
+        b'{"a":' * 100_000,
+        b"1" * 10_000,
+        b'["\\ud800",' + b"1" * 10_000 + b"]",
+        b'{"a":"\x01"}',
+    ],
+)
+def test_what_is_no_json_is_a_parse_error(data: bytes) -> None:
+    assert parse_message(data) == Rejection(400, -32700, "Parse error")
+
+
+def test_surrogates_without_a_partner_are_read_and_written() -> None:
+    assert loads(b'{"a":"x\\ud800"}') == {"a": "x\ud800"}
+    assert loads('{"a":"\\uDc00"}') == {"a": "\udc00"}
+    assert loads('"\ud800"') == "\ud800"
+    assert dumps({"a\ud800": ["\udfff", b"x"]}) == b'{"a\\ud800":["\\udfff","x"]}'
+
+
+def test_depth_is_bounded_alike_by_both_readers() -> None:
+    for depth, readable in ((201, True), (202, False)):
+        plain = b"[" * depth + b"]" * depth
+        with_surrogate = b"[" * depth + b'"\\ud800"' + b"]" * depth
+        for text in (plain, with_surrogate):
+            if readable:
+                loads(text)
+            else:
+                with pytest.raises(ValueError):
+                    loads(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        (float("nan"), "the top"),
+        ({"a": {"b": [0, float("inf")]}}, r"a\.b\[1\]"),
+        ([{"x": -float("inf")}], r"\[0\]\.x"),
+        ({"a": "\ud800", "b": float("nan")}, "b"),
+    ],
+)
+def test_numbers_without_a_json_form_are_an_error_that_names_their_place(value: Any, place: str) -> None:
+    with pytest.raises(ValueError, match=f"^JSON has no form for NaN or infinity, found at {place}$"):
+        dumps(value)
+
+
+def test_text_that_looks_like_a_special_number_is_just_text() -> None:
+    assert dumps({"a": "NaN", "b": ["Infinity"]}) == b'{"a":"NaN","b":["Infinity"]}'
+
+
+@pytest.mark.parametrize("value", [object(), {"a\ud800": object()}, {"a": b"\xff"}])
+def test_what_has_no_json_form_is_an_error(value: object) -> None:
+    with pytest.raises(ValueError):
+        dumps(value)
+
+
+@pytest.mark.rule("BASE-J-05", "BASE-J-06", "BASE-J-09", "BASE-J-10", "SERR-01", "SERR-02")
+def test_messages_are_built_with_just_their_members() -> None:
+    error = ErrorData(code=-32602, message="no")
+    assert request_message(1, "m", {"a": 1}) == {"jsonrpc": "2.0", "id": 1, "method": "m", "params": {"a": 1}}
+    assert request_message("a", "m", None) == {"jsonrpc": "2.0", "id": "a", "method": "m"}
+    assert notification_message("m", None) == {"jsonrpc": "2.0", "method": "m"}
+    assert notification_message("m", {}) == {"jsonrpc": "2.0", "method": "m", "params": {}}
+    assert result_message(0, {}) == {"jsonrpc": "2.0", "id": 0, "result": {}}
+    assert error_message(1, error) == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no"}}
+    assert error_message(1, ErrorData(code=1, message="", data=[])) == {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "error": {"code": 1, "message": "", "data": []},
+    }
+
+
+@pytest.mark.rule("BASE-J-09", "SERR-01")
+def test_an_id_that_could_not_be_read_is_left_out_or_null_as_the_revision_wants_it() -> None:
+    error = ErrorData(code=-32700, message="Parse error")
+    assert "id" not in error_message(None, error)
+    assert error_message(None, error, null_id=True)["id"] is None
+
+
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters()), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(JSON_VALUES)
+def test_values_come_back_as_they_were_written(value: Any) -> None:
+    assert loads(dumps(value)) == value
+
+
+@given(JSON_VALUES)
+def test_values_are_read_as_by_the_standard_library(value: Any) -> None:
+    text = json.dumps(value)
+    assert loads(text) == loads(text.encode()) == value
+
+
+@given(st.binary() | st.text('\\ud80[]{}",:0NaI', max_size=30).map(str.encode))
+def test_any_bytes_are_a_message_or_a_rejection(data: bytes) -> None:
+    read = parse_message(data)
+    assert not isinstance(read, Rejection) or read.code in (-32700, -32600)
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "jsonrpc": st.sampled_from(["2.0", "1.0", None, 2]),
+            "id": JSON_VALUES,
+            "method": JSON_VALUES,
+            "params": JSON_VALUES,
+            "result": JSON_VALUES,
+            "error": JSON_VALUES,
+        },
+    )
+)
+def test_any_object_is_a_message_with_a_proper_id_or_a_rejection(value: dict[str, Any]) -> None:
+    read = read_message(value)
+    if isinstance(read, Request | Response):
+        assert is_request_id(read.request_id)
+    if isinstance(read, Rejection):
+        assert read.code == -32600
