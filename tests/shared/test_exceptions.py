@@ -4,7 +4,6 @@ import copy
 import pickle
 
 import pytest
-from mcp_types.jsonrpc import ErrorData, JSONRPCError
 
 from mcp.shared.exceptions import (
     MCPDeprecationWarning,
@@ -13,6 +12,7 @@ from mcp.shared.exceptions import (
     UrlElicitationRequiredError,
 )
 from mcp_types import ElicitRequestURLParams
+from mcp_types.jsonrpc import ErrorData, JSONRPCError
 
 URL = ElicitRequestURLParams(message="m", url="https://u", elicitation_id="1")
 WIRE_URL = {"mode": "url", "message": "m", "url": "https://u", "elicitationId": "1"}
@@ -90,8 +90,8 @@ def test_another_code_is_no_url_elicitation() -> None:
 
 
 def test_url_elicitation_data_may_be_absent() -> None:
-    for data in (None, {}):
-        assert UrlElicitationRequiredError.from_error(ErrorData(code=-32042, message="x", data=data)).elicitations == []
+    for error in (ErrorData(code=-32042, message="x"), ErrorData(code=-32042, message="x", data={})):
+        assert UrlElicitationRequiredError.from_error(error).elicitations == []
 
 
 @pytest.mark.parametrize("data", [{"elicitations": 5}, {"elicitations": "abc"}, {"elicitations": [{"mode": "url"}]}])

@@ -3,12 +3,12 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from mcp_types.jsonrpc import JSONRPCRequest
 
 from mcp.shared.message import ClientMessageMetadata, ServerMessageMetadata, SessionMessage
 from mcp.shared.metadata_utils import get_display_name
 from mcp.shared.transport_context import TransportContext
 from mcp_types import Implementation, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations
+from mcp_types.jsonrpc import JSONRPCRequest
 
 
 def test_a_message_needs_no_metadata() -> None:

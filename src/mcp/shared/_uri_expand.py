@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, cast
+from typing import Final, TypeGuard, cast
 from urllib.parse import quote
 
 from mcp.shared._uri_parse import Expression, Operator, Part, Variable
@@ -62,11 +62,16 @@ def _expand_variable(variable: Variable, value: object) -> list[str]:
 def _strings(name: str, value: object) -> Sequence[str]:
     if isinstance(value, str):
         return (value,)
-    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
-        items = cast("Sequence[object]", value)
-        if all(isinstance(item, str) for item in items):
-            return cast("Sequence[str]", items)
+    if _is_string_sequence(value):
+        return value
     raise TypeError(f"Variable {name!r} must be str or a sequence of str, got {type(value).__name__}")
+
+
+def _is_string_sequence(value: object) -> TypeGuard[Sequence[str]]:
+    # bytes, too, is a sequence, but one of numbers; an empty one would pass as an empty list.
+    if not isinstance(value, Sequence) or isinstance(value, (bytes, bytearray)):
+        return False
+    return all(isinstance(item, str) for item in cast("Sequence[object]", value))
 
 
 def _encode(operator: Operator, value: str) -> str:

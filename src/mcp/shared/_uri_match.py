@@ -103,16 +103,19 @@ def match_shape(shape: Shape, uri: str) -> dict[str, str | list[str]] | None:
 
 def _split_query(parts: Sequence[Part]) -> tuple[Sequence[Part], list[Expression]]:
     """Cut the trailing `{?…}{&…}` run off, if its parameters can be read as a query: unordered and optional."""
-    for index, part in enumerate(parts):
-        if isinstance(part, str):
-            if "?" in part or "#" in part:
-                break  # the query or the fragment starts before the expression: its text is matched as it stands
-        elif part.operator in ("#", "&"):
+    query: list[Expression] = []
+    for part in reversed(parts):
+        if isinstance(part, str) or part.operator not in ("?", "&"):
             break
-        elif part.operator == "?":
-            tail = [part for part in parts[index:] if isinstance(part, Expression) and part.operator in ("?", "&")]
-            return (parts[:index], tail) if len(tail) == len(parts) - index else (parts, [])
-    return parts, []
+        query.insert(0, part)
+    path = parts[: len(parts) - len(query)]
+    if not query or query[0].operator != "?" or any(map(_starts_query_or_fragment, path)):
+        return parts, []
+    return path, query
+
+
+def _starts_query_or_fragment(part: Part) -> bool:
+    return ("?" in part or "#" in part) if isinstance(part, str) else part.operator == "#"
 
 
 def _lead(variable: Variable, *, first: bool) -> str:

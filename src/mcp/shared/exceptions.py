@@ -9,12 +9,10 @@ MCPError(code, message, data)        the peer, or a rule of the protocol, said n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, cast
 
-from mcp_types.jsonrpc import INVALID_REQUEST, URL_ELICITATION_REQUIRED, ErrorData, JSONRPCError
-
 from mcp_types import ElicitRequestURLParams
+from mcp_types.jsonrpc import INVALID_REQUEST, URL_ELICITATION_REQUIRED, ErrorData, JSONRPCError
 
 __all__ = [
     "MCPDeprecationWarning",
@@ -119,11 +117,11 @@ class UrlElicitationRequiredError(MCPError):
         """
         if error.code != URL_ELICITATION_REQUIRED:
             raise ValueError(f"Expected error code {URL_ELICITATION_REQUIRED}, got {error.code}")
-        data = cast("dict[str, Any]", error.data) if isinstance(error.data, dict) else {}
-        found = data.get("elicitations", ())
-        if not isinstance(found, Sequence) or isinstance(found, str):
+        data = cast("object", error.data)
+        found: object = cast("dict[str, object]", data).get("elicitations", ()) if isinstance(data, dict) else ()
+        if not isinstance(found, (list, tuple)):
             raise ValueError(f"Error data of code {URL_ELICITATION_REQUIRED} needs a list of elicitations")
-        items = [ElicitRequestURLParams.model_validate(item) for item in cast("Sequence[Any]", found)]
+        items = [ElicitRequestURLParams.model_validate(item) for item in cast("list[object]", found)]
         return cls(items, error.message)
 
     @classmethod
