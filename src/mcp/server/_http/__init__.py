@@ -1,0 +1,1 @@
+"""The server side of streamable HTTP: ASGI in, exchanges out."""
