@@ -1,0 +1,170 @@
+"""Elicitation forms: a flat pydantic model as the schema that the client shows, and the filled-in form back as one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any, Final, Generic, cast
+from weakref import WeakKeyDictionary
+
+from pydantic import BaseModel, ValidationError
+from typing_extensions import TypeVar
+
+ModelT = TypeVar("ModelT", bound=BaseModel, default=BaseModel)
+
+# elicitation: "Requested Schema" knows these formats and no others.
+_STRING_FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})
+_PLAIN_TYPES: Final = frozenset({"integer", "number", "boolean"})
+# The members of a form's schema that the modern protocol knows at top level.
+_MODERN_MEMBERS: Final = ("$schema", "type", "properties", "required")
+
+canonical_json: Final[Callable[[Any], str]] = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+"""Write JSON in the one way that equal values share (ASCII, so that no text is unwritable)."""
+
+
+class Form(Generic[ModelT]):
+    """A model class as a form.
+
+    Attributes:
+        model: The model class.
+        schema: The schema to send. Shared: do not change it.
+        canonical: The canonical JSON of the part of the schema that the modern protocol sends.
+        optional: The properties that the model wants but the user may leave out; they are `None` then.
+    """
+
+    __slots__ = ("canonical", "model", "optional", "schema")
+
+    def __init__(self, model: type[ModelT]) -> None:
+        self.model = model
+        self.schema, self.optional = _render(model)
+        modern = {member: self.schema[member] for member in _MODERN_MEMBERS if member in self.schema}
+        self.canonical = canonical_json(fold_floats(modern))
+
+    def read(self, content: Mapping[str, Any]) -> ModelT:
+        """Turn a filled-in form into an instance of the model.
+
+        Raises:
+            ValidationError: It does not fit.
+        """
+        if self.optional:
+            content = {**dict.fromkeys(self.optional), **content}
+        return self.model.model_validate(content)
+
+    def bad_members(self, error: ValidationError) -> list[str]:
+        """Name the members that do not fit, without their values and only those that the form has."""
+        first = (str(detail["loc"][0]) for detail in error.errors() if detail["loc"])
+        return [name for name in dict.fromkeys(first) if name in self.schema["properties"]]
+
+
+# Rendering takes longer than everything else about a question, and models do not change: once for each class.
+_forms: WeakKeyDictionary[type[BaseModel], Form[Any]] = WeakKeyDictionary()
+
+
+def form_of(model: type[ModelT]) -> Form[ModelT]:
+    """Return the form of a model class.
+
+    Raises:
+        TypeError: It is no model class, or not a flat one.
+    """
+    form = _forms.get(model)
+    if form is None:
+        if not (isinstance(model, type) and issubclass(model, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"An elicitation schema must be a pydantic model class, not {model!r}")
+        form = _forms[model] = Form(model)
+    return cast("Form[ModelT]", form)
+
+
+def fold_floats(value: Any) -> Any:
+    """Write integral floats as the integers they equal, at any depth: JSON has one kind of number."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, dict):
+        return {key: fold_floats(member) for key, member in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [fold_floats(member) for member in cast("list[Any]", value)]
+    return value
+
+
+def _render(model: type[BaseModel]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    schema = model.model_json_schema()
+    definitions: dict[str, dict[str, Any]] = schema.pop("$defs", {})
+    if "$ref" in schema:  # a model that names itself
+        schema = deepcopy(_definition(schema, definitions) or {})
+    if schema.get("type") != "object":
+        raise TypeError(f"Elicitation schema {model.__name__!r} must be an object with plain fields")
+    optional: list[str] = []
+    properties: dict[str, dict[str, Any]] = schema.setdefault("properties", {})
+    for name, rendered in properties.items():
+        plain, nullable = _without_null(rendered)
+        if nullable:
+            optional.append(name)
+        plain = _with_inline_choices(name, plain, definitions)
+        if not _is_primitive(plain):
+            raise TypeError(
+                f"Elicitation schema field {name!r} rendered as {plain}, which is not a valid PrimitiveSchemaDefinition"
+            )
+        properties[name] = plain
+    required: list[str] = schema.pop("required", [])
+    # `null` is no value that a form can hold, so a field that wants "a value or None" is one that may be left out.
+    optional = [name for name in required if name in optional]
+    if required := [name for name in required if name not in optional]:
+        schema["required"] = required
+    return schema, tuple(optional)
+
+
+def _without_null(rendered: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Take `null` out of a property's alternatives; the rest stands for itself if only one is left."""
+    arms: list[dict[str, Any]] = rendered.get("anyOf", [])
+    left = [arm for arm in arms if arm.get("type") != "null"]
+    if len(left) == len(arms):
+        return rendered, False
+    others = {member: value for member, value in rendered.items() if member != "anyOf"}
+    if others.get("default", ...) is None:
+        del others["default"]
+    merged = {**left[0], **others} if len(left) == 1 else {"anyOf": left, **others}
+    return dict(sorted(merged.items())), True
+
+
+def _with_inline_choices(name: str, rendered: dict[str, Any], definitions: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Write the values of an `Enum` class in place, and a choice among one value as a list of one."""
+    if choices := _choices(rendered, definitions):
+        title = name.replace("_", " ").title()
+        own = {member: value for member, value in rendered.items() if member != "$ref"}
+        return dict(sorted({**choices, "title": title, **own}.items()))
+    if not isinstance(rendered.get("items"), dict):
+        return rendered
+    items = cast("dict[str, Any]", rendered["items"])
+    chosen = _choices(items, definitions) or items
+    if "const" in chosen:
+        chosen = {"enum": [chosen["const"]], **{key: value for key, value in chosen.items() if key != "const"}}
+    if chosen is items:
+        return rendered
+    return {**rendered, "items": {key: chosen[key] for key in ("enum", "type") if key in chosen}}
+
+
+def _choices(rendered: dict[str, Any], definitions: dict[str, dict[str, Any]]) -> dict[str, Any] | None:
+    definition = _definition(rendered, definitions)
+    return definition if definition is not None and ("enum" in definition or "const" in definition) else None
+
+
+def _definition(rendered: dict[str, Any], definitions: dict[str, dict[str, Any]]) -> dict[str, Any] | None:
+    reference = rendered.get("$ref")
+    return definitions.get(reference.rpartition("/")[2]) if isinstance(reference, str) else None
+
+
+def _is_primitive(rendered: dict[str, Any]) -> bool:
+    """Whether the protocol has such a form field (elicitation: `PrimitiveSchemaDefinition`)."""
+    kind = rendered.get("type")
+    if kind == "string":
+        return rendered.get("format", "email") in _STRING_FORMATS
+    if kind == "array":
+        return isinstance(rendered.get("items"), dict) and _is_choice(rendered["items"])
+    return kind in _PLAIN_TYPES
+
+
+def _is_choice(items: dict[str, Any]) -> bool:
+    if "anyOf" in items:
+        arms: list[dict[str, Any]] = items["anyOf"]
+        return all("const" in arm and "title" in arm for arm in arms)
+    return items.get("type") == "string" and "enum" in items
