@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +71,7 @@ class RunningServer:
 
 
 @contextmanager
-def running_server(environment: Environment) -> Iterator[RunningServer]:
+def running_server(environment: Environment) -> Generator[RunningServer]:
     """Run the server in a process of its own and wait until it listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -1,6 +1,6 @@
 """The client that is measured, and how: prints the microseconds of one call as JSON.
 
-``python bench_client.py memory add --seconds 2`` calls a server in the same process; with a URL instead of ``memory`` it
+``python bench_client.py memory add --seconds 2`` calls a server in the same process; with a URL instead it
 calls a server elsewhere, with ``stdio`` one that it starts.
 """
 
