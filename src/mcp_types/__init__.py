@@ -1,257 +1,28 @@
+# ruff: noqa: F403, F405
 """The types of the Model Context Protocol, for every revision from 2024-11-05 to 2026-07-28.
 
 One class serves all revisions: members that a revision does not have stay None.
 """
 
-from mcp_types._base import (
-    CLIENT_CAPABILITIES_META_KEY,
-    CLIENT_INFO_META_KEY,
-    CORE_RESULT_TYPES,
-    DEFAULT_NEGOTIATED_VERSION,
-    LOG_LEVEL_META_KEY,
-    PROTOCOL_VERSION_META_KEY,
-    SERVER_INFO_META_KEY,
-    CacheableResult,
-    EmptyResult,
-    Notification,
-    NotificationParams,
-    PaginatedRequest,
-    PaginatedRequestParams,
-    PaginatedResult,
-    ProgressToken,
-    Request,
-    RequestParams,
-    RequestParamsMeta,
-    Result,
-    ResultType,
-)
-from mcp_types._calls import (
-    CallToolRequest,
-    CallToolRequestParams,
-    GetPromptRequest,
-    GetPromptRequestParams,
-    ReadResourceRequest,
-    ReadResourceRequestParams,
-)
-from mcp_types._capabilities import (
-    ClientCapabilities,
-    ClientTasksCapability,
-    ClientTasksRequestsCapability,
-    CompletionsCapability,
-    ElicitationCapability,
-    FormElicitationCapability,
-    LoggingCapability,
-    MissingRequiredClientCapabilityErrorData,
-    PromptsCapability,
-    ResourcesCapability,
-    RootsCapability,
-    SamplingCapability,
-    SamplingContextCapability,
-    SamplingToolsCapability,
-    ServerCapabilities,
-    ServerTasksCapability,
-    ServerTasksRequestsCapability,
-    TasksCallCapability,
-    TasksCancelCapability,
-    TasksCreateElicitationCapability,
-    TasksCreateMessageCapability,
-    TasksElicitationCapability,
-    TasksListCapability,
-    TasksSamplingCapability,
-    TasksToolsCapability,
-    ToolsCapability,
-    UrlElicitationCapability,
-)
-from mcp_types._completion import (
-    CompleteRequest,
-    CompleteRequestParams,
-    CompleteResult,
-    Completion,
-    CompletionArgument,
-    CompletionContext,
-    PromptReference,
-    ResourceTemplateReference,
-)
-from mcp_types._content import (
-    AudioContent,
-    ContentBlock,
-    EmbeddedResource,
-    ImageContent,
-    ResourceLink,
-    SamplingContent,
-    SamplingMessageContentBlock,
-    TextContent,
-    ToolResultContent,
-    ToolUseContent,
-)
-from mcp_types._elicitation import (
-    ElicitationRequiredErrorData,
-    ElicitCompleteNotification,
-    ElicitCompleteNotificationParams,
-    ElicitRequest,
-    ElicitRequestedSchema,
-    ElicitRequestFormParams,
-    ElicitRequestParams,
-    ElicitRequestURLParams,
-    ElicitResult,
-)
-from mcp_types._identity import (
-    Annotations,
-    BaseMetadata,
-    Icon,
-    IconTheme,
-    Implementation,
-    Role,
-)
-from mcp_types._input_required import (
-    InputRequest,
-    InputRequests,
-    InputRequiredResult,
-    InputResponse,
-    InputResponseRequestParams,
-    InputResponses,
-)
-from mcp_types._lifecycle import (
-    CancelledNotification,
-    CancelledNotificationParams,
-    DiscoverRequest,
-    DiscoverResult,
-    InitializedNotification,
-    InitializeRequest,
-    InitializeRequestParams,
-    InitializeResult,
-    LoggingLevel,
-    LoggingMessageNotification,
-    LoggingMessageNotificationParams,
-    PingRequest,
-    ProgressNotification,
-    ProgressNotificationParams,
-    SetLevelRequest,
-    SetLevelRequestParams,
-    UnsupportedProtocolVersionErrorData,
-)
-from mcp_types._prompts import (
-    GetPromptResult,
-    ListPromptsRequest,
-    ListPromptsResult,
-    Prompt,
-    PromptArgument,
-    PromptListChangedNotification,
-    PromptMessage,
-)
-from mcp_types._resources import (
-    BlobResourceContents,
-    ListResourcesRequest,
-    ListResourcesResult,
-    ListResourceTemplatesRequest,
-    ListResourceTemplatesResult,
-    ReadResourceResult,
-    Resource,
-    ResourceContents,
-    ResourceListChangedNotification,
-    ResourceTemplate,
-    ResourceUpdatedNotification,
-    ResourceUpdatedNotificationParams,
-    SubscribeRequest,
-    SubscribeRequestParams,
-    TextResourceContents,
-    UnsubscribeRequest,
-    UnsubscribeRequestParams,
-)
-from mcp_types._roots import (
-    ListRootsRequest,
-    ListRootsResult,
-    Root,
-    RootsListChangedNotification,
-)
-from mcp_types._sampling import (
-    CreateMessageRequest,
-    CreateMessageRequestParams,
-    CreateMessageResult,
-    CreateMessageResultWithTools,
-    IncludeContext,
-    ModelHint,
-    ModelPreferences,
-    SamplingMessage,
-    StopReason,
-)
-from mcp_types._subscriptions import (
-    SubscriptionFilter,
-    SubscriptionsAcknowledgedNotification,
-    SubscriptionsAcknowledgedNotificationParams,
-    SubscriptionsListenRequest,
-    SubscriptionsListenRequestParams,
-    SubscriptionsListenResult,
-)
-from mcp_types._tasks import (
-    CancelTaskRequest,
-    CancelTaskRequestParams,
-    CancelTaskResult,
-    CreateTaskResult,
-    GetTaskPayloadRequest,
-    GetTaskPayloadRequestParams,
-    GetTaskPayloadResult,
-    GetTaskRequest,
-    GetTaskRequestParams,
-    GetTaskResult,
-    ListTasksRequest,
-    ListTasksResult,
-    RelatedTaskMetadata,
-    Task,
-    TaskMetadata,
-    TaskStatus,
-    TaskStatusNotification,
-    TaskStatusNotificationParams,
-)
-from mcp_types._tools import (
-    CallToolResult,
-    ListToolsRequest,
-    ListToolsResult,
-    Tool,
-    ToolAnnotations,
-    ToolChoice,
-    ToolExecution,
-    ToolListChangedNotification,
-)
-from mcp_types._unions import (
-    ClientNotification,
-    ClientRequest,
-    ClientResult,
-    ServerNotification,
-    ServerRequest,
-    ServerResult,
-    client_notification_adapter,
-    client_request_adapter,
-    client_result_adapter,
-    server_notification_adapter,
-    server_request_adapter,
-    server_result_adapter,
-)
-from mcp_types.jsonrpc import (
-    CONNECTION_CLOSED,
-    HEADER_MISMATCH,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    JSONRPC_VERSION,
-    METHOD_NOT_FOUND,
-    MISSING_REQUIRED_CLIENT_CAPABILITY,
-    PARSE_ERROR,
-    REQUEST_TIMEOUT,
-    UNSUPPORTED_PROTOCOL_VERSION,
-    URL_ELICITATION_REQUIRED,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCMessage,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    JSONRPCResponse,
-    RequestId,
-    jsonrpc_message_adapter,
-)
-from mcp_types.version import (
-    LATEST_PROTOCOL_VERSION,
-)
+from mcp_types._base import *
+from mcp_types._calls import *
+from mcp_types._capabilities import *
+from mcp_types._completion import *
+from mcp_types._content import *
+from mcp_types._elicitation import *
+from mcp_types._identity import *
+from mcp_types._input_required import *
+from mcp_types._lifecycle import *
+from mcp_types._prompts import *
+from mcp_types._resources import *
+from mcp_types._roots import *
+from mcp_types._sampling import *
+from mcp_types._subscriptions import *
+from mcp_types._tasks import *
+from mcp_types._tools import *
+from mcp_types._unions import *
+from mcp_types.jsonrpc import *
+from mcp_types.version import LATEST_PROTOCOL_VERSION
 
 __all__ = [
     "CLIENT_CAPABILITIES_META_KEY",

@@ -1,5 +1,6 @@
 """What every message of the protocol is made of."""
 
+from functools import cache
 from typing import Annotated, Any, ClassVar, Final, Generic, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -30,11 +31,19 @@ ProgressToken = str | int
 """What pairs progress notifications with the request that wants them."""
 
 
+# The same few names come up in many classes.
+_camel = cache(to_camel)
+
+
+def _alias(name: str) -> str:
+    return name if name.isalpha() and name.islower() else _camel(name)
+
+
 class MCPModel(BaseModel):
     """Base of every protocol type: camelCase on the wire, snake_case in Python, unknown members ignored."""
 
     # Deferred, because most programs use few of the types and building a validator costs far more than the class.
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, defer_build=True)
+    model_config = ConfigDict(alias_generator=_alias, populate_by_name=True, defer_build=True)
 
 
 class RequestParamsMeta(TypedDict, extra_items=Any):

@@ -1,6 +1,9 @@
 """Elicitation: questions that a server asks the client's user."""
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias, cast
+
+from pydantic import Discriminator, Tag
 
 from mcp_types._base import MCPModel, Notification, NotificationParams, Request, RequestParams, Result
 from mcp_types._tasks import TaskMetadata
@@ -38,11 +41,29 @@ ElicitRequestParams = ElicitRequestURLParams | ElicitRequestFormParams
 """Params of `elicitation/create` in either mode."""
 
 
+def _mode(value: object) -> object:
+    if isinstance(value, Mapping):
+        # A form need not say that it is one.
+        mode = cast("Mapping[str, object]", value).get("mode", "form")
+        return mode if mode in ("form", "url") else None
+    return getattr(value, "mode", None)
+
+
+AnyElicitRequestParams: TypeAlias = Annotated[
+    Annotated[ElicitRequestURLParams, Tag("url")] | Annotated[ElicitRequestFormParams, Tag("form")],
+    Discriminator(
+        _mode,
+        custom_error_type="elicitation_mode",
+        custom_error_message="The mode of an elicitation is form or url",
+    ),
+]
+
+
 class ElicitRequest(Request):
     """Asks the client's user."""
 
     method: Literal["elicitation/create"] = "elicitation/create"
-    params: ElicitRequestParams
+    params: AnyElicitRequestParams
 
 
 class ElicitResult(Result):

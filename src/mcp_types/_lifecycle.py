@@ -2,6 +2,8 @@
 
 from typing import Any, Literal
 
+from pydantic import SerializerFunctionWrapHandler, model_serializer
+
 from mcp_types._base import (
     CacheableResult,
     MCPModel,
@@ -147,6 +149,12 @@ class LoggingMessageNotificationParams(NotificationParams):
     """The name of the logger."""
     data: Any
     """The message: any JSON value."""
+
+    @model_serializer(mode="wrap")
+    def _write_null(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # A required member stays when members that are None are left out.
+        written = handler(self)
+        return written if self.data is not None else {**written, "data": None}
 
 
 class LoggingMessageNotification(Notification):

@@ -1,6 +1,8 @@
 """Tasks: requests that are answered later (2025-11-25 only)."""
 
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from mcp_types._base import (
     MCPModel,
@@ -45,6 +47,12 @@ class Task(MCPModel):
     """How many milliseconds after its making it may be forgotten. None means never."""
     poll_interval: int | None = None
     """How many milliseconds to wait between two questions after it."""
+
+    @model_serializer(mode="wrap")
+    def _write_null(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # A required member stays when members that are None are left out.
+        written = handler(self)
+        return written if self.ttl is not None else {**written, "ttl": None}
 
 
 class CreateTaskResult(Result):
