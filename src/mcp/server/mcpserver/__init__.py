@@ -1,0 +1,1 @@
+"""The high-level server: tools, prompts and resources made of Python functions."""

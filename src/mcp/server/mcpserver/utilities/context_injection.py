@@ -1,0 +1,60 @@
+"""Find the parameter that receives the `Context`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any, Union, cast, get_args, get_origin
+
+from mcp.server.mcpserver.context import Context
+from mcp.server.mcpserver.exceptions import InvalidSignature
+
+__all__ = ["evaluate_hints", "find_context_parameter", "is_context_annotation"]
+
+
+def is_context_annotation(annotation: object) -> bool:
+    """Whether a parameter with this annotation receives the context, also an optional or annotated one."""
+    if isinstance(annotation, type):
+        # A parametrised built-in such as `list[int]` passes `isinstance(..., type)` on Python 3.10.
+        return get_origin(annotation) is None and issubclass(annotation, Context)
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return is_context_annotation(get_args(annotation)[0])
+    if origin is Union or origin is types.UnionType:
+        return any(is_context_annotation(arm) for arm in get_args(annotation))
+    return isinstance(origin, type) and issubclass(origin, Context)
+
+
+def evaluate_hints(fn: Callable[..., Any]) -> dict[str, Any]:
+    """Return the evaluated annotations of what is really called, a class's `__init__` or an object's `__call__`.
+
+    Raises:
+        InvalidSignature: They cannot be evaluated.
+    """
+    target: Any = fn
+    while isinstance(target, functools.partial):
+        target = cast("functools.partial[Any]", target).func
+    if inspect.isclass(target):
+        target = target.__init__
+    elif not (inspect.isroutine(target) or hasattr(target, "__wrapped__")):
+        target = type(target).__call__
+    try:
+        return typing.get_type_hints(target, include_extras=True)
+    except Exception as error:
+        raise InvalidSignature(f"Unable to evaluate type annotations for callable {callable_name(fn)!r}") from error
+
+
+def callable_name(fn: Callable[..., Any]) -> str:
+    """Name a callable for a message: its own name, or its type's."""
+    while isinstance(fn, functools.partial):
+        fn = cast("functools.partial[Any]", fn).func
+    return getattr(fn, "__name__", None) or type(fn).__name__
+
+
+def find_context_parameter(fn: Callable[..., Any]) -> str | None:
+    """Return the name of the first parameter that receives the context."""
+    hints = evaluate_hints(fn)
+    return next((name for name in hints if name != "return" and is_context_annotation(hints[name])), None)
