@@ -51,6 +51,8 @@ DOORS: set[tuple[str, str]] = {
     ("mcp.server.mcpserver.server", "mcp.server.mcpserver._running"),
     ("mcp.client._connect", "mcp.client.streamable_http"),
     ("mcp.client._connect", "mcp.client.stdio"),
+    ("mcp.client.streamable_http", "mcp.client._http.aiohttp"),
+    ("mcp.client.streamable_http", "mcp.client._http.httpx"),
 }
 
 MODULES = read_modules()

@@ -11,7 +11,9 @@ MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
 
 # Longer ones, with the reason. An entry that is no longer needed fails the test.
-LONG_FILES: dict[str, str] = {}
+LONG_FILES: dict[str, str] = {
+    "mcp.client.client": "every verb of the client with its arguments explained",
+}
 LONG_FUNCTIONS: dict[str, str] = {}
 
 

@@ -1,0 +1,38 @@
+"""Clients: connect to a server and use it. Names load when they are first used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp.shared._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from mcp.client._input_required import InputRequiredRoundsExceededError as InputRequiredRoundsExceededError
+    from mcp.client._notifications import IncomingMessage as IncomingMessage
+    from mcp.client._transport import Transport as Transport
+    from mcp.client.client import CacheMode as CacheMode
+    from mcp.client.client import Client as Client
+    from mcp.client.session import ClientRequestContext as ClientRequestContext
+    from mcp.client.session import ClientSession as ClientSession
+
+__all__ = [
+    "CacheMode",
+    "Client",
+    "ClientRequestContext",
+    "ClientSession",
+    "IncomingMessage",
+    "InputRequiredRoundsExceededError",
+    "Transport",
+]
+
+_HOMES = {
+    "CacheMode": "mcp.client.client",
+    "Client": "mcp.client.client",
+    "ClientRequestContext": "mcp.client.session",
+    "ClientSession": "mcp.client.session",
+    "IncomingMessage": "mcp.client._notifications",
+    "InputRequiredRoundsExceededError": "mcp.client._input_required",
+    "Transport": "mcp.client._transport",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -1,0 +1,1 @@
+"""Streamable HTTP from the client's side: one POST is one exchange."""

@@ -1,0 +1,109 @@
+"""aiohttp as the HTTP library: the default on asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.request
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+import aiohttp
+from yarl import URL
+
+from mcp.client._http.backend import ConnectError, NetworkError
+
+# Servers commonly close idle connections after 5 s; reusing one at that very moment would lose the request.
+_KEEP_ALIVE: Final = 4.0
+_CONNECT_TIMEOUT: Final = 30.0
+# Between two reads, not for the whole answer: a stream may stay open for hours.
+_READ_TIMEOUT: Final = 300.0
+# A server ends a response stream right after the response. One that does not loses the connection after this time.
+_LINGER: Final = 1.0
+
+_REFUSALS: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+_FAILURES: Final = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
+
+
+class AiohttpResponse:
+    """An `HTTPResponse` over aiohttp's."""
+
+    __slots__ = ("_content", "_response")
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self._content = response.content
+
+    @property
+    def status(self) -> int:
+        return self._response.status
+
+    def header(self, name: str) -> str | None:
+        return self._response.headers.get(name)
+
+    async def read_chunk(self) -> bytes:
+        try:
+            return await self._content.readany()
+        except (*_FAILURES, RuntimeError) as error:  # a RuntimeError is how it says "closed while reading"
+            raise NetworkError(describe(error)) from error
+
+    async def finish(self) -> None:
+        # The end of the body, read or not, gives the connection back to the pool by itself. So nobody waits for it
+        # here, and no task is needed: a timer covers the server that leaves its stream open.
+        if not self._content.is_eof():
+            asyncio.get_running_loop().call_later(_LINGER, self._response.close)
+
+    async def abort(self) -> None:
+        self._response.close()
+
+
+class AiohttpBackend:
+    """An `HTTPBackend` over an `aiohttp.ClientSession` of its own. To be made inside a running event loop.
+
+    Args:
+        url: The endpoint, for finding the proxy that the environment names for it.
+    """
+
+    raises_own_errors = False
+
+    def __init__(self, url: str) -> None:
+        # No limit on connections: each open stream holds one, and calls must not wait behind them.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT, sock_read=_READ_TIMEOUT),
+            proxy=_proxy_for(url),
+        )
+        self._url_text = url
+        self._url = URL(url)
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AiohttpResponse:
+        target = self._url if url == self._url_text else URL(url)
+        try:
+            response = await self._session.post(target, data=body, headers=headers, allow_redirects=False)
+        except _REFUSALS as error:
+            raise ConnectError(describe(error)) from error
+        except _FAILURES as error:
+            raise NetworkError(describe(error)) from error
+        except RuntimeError as error:
+            if not self._session.closed:
+                raise
+            raise NetworkError("the client is closed") from error
+        return AiohttpResponse(response)
+
+    async def aclose(self) -> None:
+        await self._session.close()
+
+
+def describe(error: BaseException) -> str:
+    """Return an error's text, or its name where it has none."""
+    return str(error) or type(error).__name__
+
+
+def _proxy_for(url: str) -> str | None:
+    """Look the environment's proxy up once, where the library would do it for each request."""
+    parts = urlsplit(url)
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or not parts.hostname or urllib.request.proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"

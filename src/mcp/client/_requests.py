@@ -1,0 +1,252 @@
+"""How a session sends: ids, metadata, headers, clocks, and what `tools/list` taught it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar, cast
+
+import anyio
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+import mcp_types as types
+from mcp._engine.link import Link, OnNotification, OutgoingRequest
+from mcp._protocol.codec import InvalidServerResult, decode_result
+from mcp._protocol.era import defines_notification
+from mcp.client._notifications import Notifications, ProgressFnT
+from mcp.client._outgoing import Limits, Metadata, exchange_in_time, own_metadata
+from mcp.client._tool_schemas import ToolSchemas
+from mcp.client._verbs import SessionVerbs, needs_input
+from mcp.shared.exceptions import MCPError
+from mcp_types import SERVER_INFO_META_KEY, InputRequiredResult
+from mcp_types.jsonrpc import (
+    CONNECTION_CLOSED,
+    HEADER_MISMATCH,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    RequestId,
+)
+from mcp_types.methods import INPUT_REQUIRED_METHODS
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+logger = logging.getLogger(__name__)
+
+AnyT = TypeVar("AnyT")
+ResultT = TypeVar("ResultT", bound=BaseModel)
+
+_VERBS: Final[Mapping[object, str]] = {
+    types.CallToolResult: "call_tool",
+    types.GetPromptResult: "get_prompt",
+    types.ReadResourceResult: "read_resource",
+}
+_MAX_PAGES: Final = 1000
+
+
+class SessionRequests(SessionVerbs):
+    """Sends what the verbs ask for over a link.
+
+    Args:
+        link: The way to the server.
+        limits: How long answers may take.
+        notifications: Who hears what the server tells in passing.
+        tools: What is known about the server's tools.
+    """
+
+    def __init__(self, link: Link, limits: Limits, notifications: Notifications, tools: ToolSchemas) -> None:
+        self._link = link
+        self._limits = limits
+        self._notifications = notifications
+        self._tools = tools
+        self._tool_lookup = anyio.Lock()
+        self._last_id = 0
+        self._version: str | None = None
+        self._metadata: Metadata | None = None
+        self._state = "new"
+
+    async def _exchange(
+        self,
+        method: str,
+        params: dict[str, Any] | None,
+        meta: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        progress_callback: ProgressFnT | None = None,
+        *,
+        by_hand: bool = False,
+        headers: Mapping[str, str] | None = None,
+        request_id: RequestId | None = None,
+        on_notification: OnNotification | None = None,
+    ) -> dict[str, Any]:
+        """Send a request and return its result in wire form."""
+        if self._state != "open":
+            self._refuse()
+        if request_id is None:
+            request_id = self._last_id = self._last_id + 1
+        deliver = on_notification or self._notifications.deliver
+        token = None
+        if progress_callback is not None:
+            token = request_id
+            deliver = self._notifications.with_progress(request_id, progress_callback)
+        if self._metadata is not None:
+            written = self._metadata.build(meta, token, by_hand)
+            params = {"_meta": written} if params is None else {**params, "_meta": written}
+        elif meta or token is not None:
+            written = {**own_metadata(meta or {}), **({} if token is None else {"progressToken": token})}
+            params = {**(params or {}), "_meta": written}
+        request = OutgoingRequest(request_id, method, params, self._version, headers or {})
+        if timeout is None:
+            timeout = self._limits.timeout
+        if timeout is None and self._limits.total is None:
+            return await self._link.exchange(request, deliver)
+        return await exchange_in_time(self._link, request, deliver, timeout, self._limits)
+
+    def _refuse(self) -> None:
+        if self._state == "closed":
+            raise MCPError(CONNECTION_CLOSED, "Connection closed")
+        raise RuntimeError("ClientSession must be entered (async with) before a request can be sent")
+
+    async def _ask(
+        self,
+        method: str,
+        params: dict[str, Any] | None,
+        result_type: type[ResultT],
+        meta: Mapping[str, Any] | None = None,
+    ) -> ResultT:
+        return decode_result(method, await self._exchange(method, params, meta), result_type)
+
+    async def _ask_open(
+        self,
+        method: str,
+        params: dict[str, Any],
+        result_type: type[ResultT],
+        meta: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        progress_callback: ProgressFnT | None = None,
+        *,
+        by_hand: bool = False,
+        headers: Mapping[str, str] | None = None,
+    ) -> ResultT | InputRequiredResult:
+        wire = await self._exchange(method, params, meta, timeout, progress_callback, by_hand=by_hand, headers=headers)
+        if wire.get("resultType") == "input_required":
+            return decode_result(method, wire, InputRequiredResult)
+        return decode_result(method, wire, result_type)
+
+    async def _notify(self, method: str, params: dict[str, Any] | None) -> None:
+        if self._state == "closed":
+            logger.debug("dropped %r: the connection is closed", method)
+        elif self._version is not None and not defines_notification(method, self._version):
+            logger.debug("dropped %r: not defined at %s", method, self._version)
+        else:
+            await self._link.notify(method, params, self._version)
+
+    async def _call_tool(
+        self,
+        params: dict[str, Any],
+        meta: Mapping[str, Any] | None,
+        timeout: float | None,
+        progress_callback: ProgressFnT | None,
+        *,
+        by_hand: bool = False,
+    ) -> types.CallToolResult | InputRequiredResult:
+        try:
+            return await self._send_call(params, meta, timeout, progress_callback, by_hand)
+        except MCPError as error:
+            if error.code != HEADER_MISMATCH:
+                raise
+        # streamable-http: the tool's schema has changed since it was listed. Once is enough.
+        await self._look_up(params["name"], anew=True)
+        return await self._send_call(params, meta, timeout, progress_callback, by_hand)
+
+    async def _send_call(
+        self,
+        params: dict[str, Any],
+        meta: Mapping[str, Any] | None,
+        timeout: float | None,
+        progress_callback: ProgressFnT | None,
+        by_hand: bool,
+    ) -> types.CallToolResult | InputRequiredResult:
+        headers = self._tools.headers(params["name"], params.get("arguments"))
+        return await self._ask_open(
+            "tools/call",
+            params,
+            types.CallToolResult,
+            meta,
+            timeout,
+            progress_callback,
+            by_hand=by_hand,
+            headers=headers,
+        )
+
+    async def _list_tools(self, cursor: str | None, meta: Mapping[str, Any] | None) -> types.ListToolsResult:
+        params = None if cursor is None else {"cursor": cursor}
+        result = await self._ask("tools/list", params, types.ListToolsResult, meta)
+        whole = cursor is None and result.next_cursor is None
+        self._tools.learn(result, whole=whole, modern=self._metadata is not None)
+        return result
+
+    async def validate_tool_result(self, name: str, result: types.CallToolResult) -> None:
+        """Check a result against the output schema that the server lists for the tool.
+
+        Args:
+            name: The tool.
+            result: What it returned.
+
+        Raises:
+            RuntimeError: The result does not fit the schema, or the schema is unusable.
+        """
+        if not self._tools.knows(name) and not result.is_error:
+            try:
+                await self._look_up(name)
+            except (MCPError, InvalidServerResult) as error:
+                # The call itself succeeded: what the listing says about it comes second.
+                logger.warning("Cannot validate the result of tool %s: tools/list failed: %s", name, error)
+                if isinstance(error, MCPError) and error.code == METHOD_NOT_FOUND:
+                    self._tools.miss(name)
+                return
+        self._tools.check(name, result)
+
+    async def _look_up(self, name: str, *, anew: bool = False) -> None:
+        """List the server's tools until this one is found, or there are no more."""
+        async with self._tool_lookup:
+            if self._tools.knows(name) and not anew:
+                return
+            cursor: str | None = None
+            for _ in range(_MAX_PAGES):
+                page = await self._list_tools(cursor, None)
+                if any(tool.name == name for tool in page.tools):
+                    return
+                if page.next_cursor is None or page.next_cursor == cursor:
+                    break
+                cursor = page.next_cursor
+            self._tools.miss(name)
+            logger.warning("Tool %s not listed by server, cannot validate any structured content", name)
+
+
+def read_result(method: str, wire: dict[str, Any], result_type: type[AnyT] | TypeAdapter[AnyT]) -> AnyT:
+    """Read a result into the type that the caller of `send_request` wants.
+
+    Raises:
+        RuntimeError: The server asks for input and the caller wants a final result.
+        InvalidServerResult: The result does not fit.
+    """
+    if wire.get("resultType") == "input_required" and method in INPUT_REQUIRED_METHODS and result_type in _VERBS:
+        raise needs_input(_VERBS[result_type])
+    return decode_result(method, wire, result_type)
+
+
+def read_server_info(meta: Mapping[str, Any] | None) -> types.Implementation | None:
+    """Read who the server says it is; `None` where it does not say, or says it in a way that cannot be read."""
+    try:
+        return types.Implementation.model_validate((meta or {})[SERVER_INFO_META_KEY])
+    except (KeyError, ValidationError):
+        return None
+
+
+def shared_version(error: MCPError) -> str | None:
+    """Find the newest version that both sides speak in a server's refusal of a version."""
+    data: object = error.data
+    if error.code != UNSUPPORTED_PROTOCOL_VERSION or not isinstance(data, dict):
+        return None
+    supported = cast("dict[str, object]", data).get("supported")
+    named = cast("list[object]", supported) if isinstance(supported, list) else []
+    shared = [version for version in MODERN_PROTOCOL_VERSIONS if version in named]
+    return shared[-1] if shared else None

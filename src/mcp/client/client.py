@@ -1,0 +1,422 @@
+"""`Client`: connect to a server, whatever and wherever it is, and use it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import KW_ONLY, dataclass, field
+from types import TracebackType
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
+
+import anyio
+from pydantic import BaseModel
+from typing_extensions import deprecated
+
+import mcp_types as types
+from mcp._engine.link import Link
+from mcp._protocol.metadata import LOG_LEVELS
+from mcp.client._connect import InProcessServer, check_target, open_target
+from mcp.client._http.backend import TransportFailure
+from mcp.client._input_required import Send, answer_rounds
+from mcp.client._notifications import ProgressFnT
+from mcp.client._params import call_params, progress_params, prompt_params, uri_params, with_answers
+from mcp.client._transport import Transport
+from mcp.client._verbs import (
+    LOGGING_DEPRECATED,
+    PING_REMOVED,
+    PROGRESS_DEPRECATED,
+    ROOTS_DEPRECATED,
+    SUBSCRIBE_REMOVED,
+    UNSUBSCRIBE_REMOVED,
+)
+from mcp.client.session import (
+    ClientSession,
+    ElicitationFnT,
+    ListRootsFnT,
+    LoggingFnT,
+    MessageHandlerFnT,
+    SamplingFnT,
+)
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp_types import InputRequiredResult, RequestParamsMeta
+from mcp_types.jsonrpc import REQUEST_TIMEOUT
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+__all__ = ["DEFAULT_INPUT_REQUIRED_MAX_ROUNDS", "CacheMode", "Client", "ConnectMode"]
+
+DEFAULT_INPUT_REQUIRED_MAX_ROUNDS: Final = 10
+
+CacheMode: TypeAlias = Literal["use", "refresh", "bypass"]
+ConnectMode: TypeAlias = Literal["auto", "legacy"] | str
+"""`"auto"`, `"legacy"`, or a protocol version without a handshake to speak without asking."""
+
+ResultT = TypeVar("ResultT", bound=BaseModel)
+
+
+@dataclass
+class Client:
+    """A client of one MCP server.
+
+    ```python
+    async with Client("https://example.com/mcp") as client:
+        result = await client.call_tool("search", {"query": "weather"})
+    ```
+
+    Args:
+        server: A server object of this process, the URL of an MCP endpoint, or a transport.
+        raise_exceptions: Show the text and the cause of a server object's unexpected exceptions.
+        read_timeout_seconds: Seconds to wait for each answer; `None` for any time.
+        sampling_callback: Answers questions to a model.
+        sampling_capabilities: Refines what `sampling_callback` declares.
+        list_roots_callback: Lists the roots.
+        logging_callback: Receives the server's log messages, if `log_level` asks for any.
+        log_level: The least severe log message to ask for.
+        message_handler: Receives every notification, and faults of the transport.
+        client_info: Who this client is.
+        mode: `"auto"` asks the server which protocol version to speak; a version speaks it without asking.
+        prior_discover: With a version as `mode`: what the server answered to `server/discover` earlier.
+        elicitation_callback: Answers questions to the user.
+        input_required_max_rounds: How often a call may be sent again with answers or state; 0 answers nothing.
+        extensions: The client's extensions.
+        cache: The response cache.
+        elicitation_capabilities: Refines what `elicitation_callback` declares.
+        input_required_timeout: Seconds for a whole call, with all its rounds and answers; `None` for any time.
+        reset_timeout_on_progress: Whether progress starts a request's timeout anew.
+        total_timeout_seconds: Seconds for one request whatever its progress; `None` for any time.
+
+    Raises:
+        TypeError: `server` is nothing to connect to.
+        ValueError: A value is out of range.
+    """
+
+    server: InProcessServer | Transport | str
+    _: KW_ONLY
+    raise_exceptions: bool = False
+    read_timeout_seconds: float | None = None
+    sampling_callback: SamplingFnT | None = None
+    sampling_capabilities: types.SamplingCapability | None = None
+    list_roots_callback: ListRootsFnT | None = None
+    logging_callback: LoggingFnT | None = None
+    log_level: types.LoggingLevel | None = None
+    message_handler: MessageHandlerFnT | None = None
+    client_info: types.Implementation | None = None
+    mode: ConnectMode = "auto"
+    prior_discover: types.DiscoverResult | None = None
+    elicitation_callback: ElicitationFnT | None = None
+    input_required_max_rounds: int = DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
+    extensions: Sequence[object] | None = None
+    cache: None = None
+    elicitation_capabilities: types.ElicitationCapability | None = None
+    input_required_timeout: float | None = None
+    reset_timeout_on_progress: bool = True
+    total_timeout_seconds: float | None = None
+    _session: ClientSession | None = field(default=None, init=False, repr=False)
+    _entered: bool = field(default=False, init=False, repr=False)
+    _exit_stack: AsyncExitStack = field(default_factory=AsyncExitStack, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _check_mode(self.mode)
+        for name in ("read_timeout_seconds", "input_required_max_rounds", "input_required_timeout"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise ValueError(f"{name} must not be negative, got {value!r}")
+        if self.log_level is not None and self.log_level not in LOG_LEVELS:
+            raise ValueError(f"log_level must be one of {list(LOG_LEVELS)}, got {self.log_level!r}")
+        _check_unavailable(self.extensions, self.cache)
+        check_target(self.server, self.mode)
+
+    async def __aenter__(self) -> Client:
+        if self._entered:
+            raise RuntimeError("Client is already entered; cannot reenter")
+        self._entered = True
+        try:
+            link = await self._exit_stack.enter_async_context(
+                open_target(self.server, self.mode, self.raise_exceptions, self._report)
+            )
+            session = await self._exit_stack.enter_async_context(self._make_session(link))
+            await self._negotiate(session)
+        except BaseException as error:
+            await self._exit_stack.__aexit__(type(error), error, error.__traceback__)
+            raise
+        self._session = session
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        self._session = None
+        await self._exit_stack.__aexit__(exc_type, exc_val, exc_tb)
+
+    async def _report(self, fault: Exception) -> None:
+        if self._session is not None:
+            await self._session._notifications.fault(fault)
+
+    def _make_session(self, link: Link) -> ClientSession:
+        return ClientSession(
+            None,
+            None,
+            self.read_timeout_seconds,
+            self.sampling_callback,
+            self.elicitation_callback,
+            self.list_roots_callback,
+            self.logging_callback,
+            self.message_handler,
+            self.client_info,
+            log_level=self.log_level,
+            sampling_capabilities=self.sampling_capabilities,
+            link=link,
+            elicitation_capabilities=self.elicitation_capabilities,
+            reset_timeout_on_progress=self.reset_timeout_on_progress,
+            total_timeout_seconds=self.total_timeout_seconds,
+        )
+
+    async def _negotiate(self, session: ClientSession) -> None:
+        if self.mode in MODERN_PROTOCOL_VERSIONS:
+            session.adopt(self.prior_discover or _assumed(self.mode))
+            return
+        try:
+            await session.discover()
+        except TransportFailure as error:
+            if error.connect_error is None:
+                raise
+            raise error.connect_error from error.connect_error.__cause__
+
+    @property
+    def session(self) -> ClientSession:
+        """The session underneath, for what a verb of the client does not offer."""
+        if self._session is None:
+            raise RuntimeError("Client must be used within an async context manager")
+        return self._session
+
+    @property
+    def protocol_version(self) -> str:
+        """The negotiated protocol version."""
+        return cast("str", self.session.protocol_version)
+
+    @property
+    def server_info(self) -> types.Implementation | None:
+        """Who the server says it is; `None` if it does not say."""
+        return self.session.server_info
+
+    @property
+    def server_capabilities(self) -> types.ServerCapabilities:
+        """What the server says it can do."""
+        return self.session.server_capabilities or types.ServerCapabilities()
+
+    @property
+    def instructions(self) -> str | None:
+        """How the server wants to be used; `None` if it does not say."""
+        return self.session.instructions
+
+    async def list_tools(
+        self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None, cache_mode: CacheMode = "use"
+    ) -> types.ListToolsResult:
+        """List one page of the server's tools.
+
+        Args:
+            cursor: The page; the first one by default.
+            meta: Metadata for the request.
+            cache_mode: Whether the response cache may answer.
+        """
+        return await self.session.list_tools(params=_page(cursor, meta))
+
+    async def list_prompts(
+        self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None, cache_mode: CacheMode = "use"
+    ) -> types.ListPromptsResult:
+        """List one page of the server's prompts; arguments as in `list_tools`."""
+        return await self.session.list_prompts(params=_page(cursor, meta))
+
+    async def list_resources(
+        self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None, cache_mode: CacheMode = "use"
+    ) -> types.ListResourcesResult:
+        """List one page of the server's resources; arguments as in `list_tools`."""
+        return await self.session.list_resources(params=_page(cursor, meta))
+
+    async def list_resource_templates(
+        self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None, cache_mode: CacheMode = "use"
+    ) -> types.ListResourceTemplatesResult:
+        """List one page of the server's resource templates; arguments as in `list_tools`."""
+        return await self.session.list_resource_templates(params=_page(cursor, meta))
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressFnT | None = None,
+        *,
+        input_responses: types.InputResponses | None = None,
+        request_state: str | None = None,
+        meta: RequestParamsMeta | None = None,
+    ) -> types.CallToolResult:
+        """Call a tool, answering with the callbacks what the server asks on the way.
+
+        Args:
+            name: The tool.
+            arguments: Its arguments.
+            read_timeout_seconds: Seconds to wait for each answer, if not the client's.
+            progress_callback: Receives the call's progress.
+            input_responses: Answers to the questions of an earlier `InputRequiredResult`.
+            request_state: The state of that result, unchanged.
+            meta: Metadata for each request.
+
+        Raises:
+            MCPError: The server answered an error, there was no answer, or a callback refused.
+            InputRequiredRoundsExceededError: The server kept asking.
+            RuntimeError: The result does not fit the tool's output schema.
+        """
+        session = self.session
+        params = with_answers(call_params(name, arguments), input_responses, request_state)
+
+        def send(params: dict[str, Any]) -> Awaitable[types.CallToolResult | InputRequiredResult]:
+            return session._call_tool(params, meta, read_timeout_seconds, progress_callback)
+
+        result = await self._send_with_input(send, params)
+        await session.validate_tool_result(name, result)
+        return result
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, str] | None = None,
+        *,
+        input_responses: types.InputResponses | None = None,
+        request_state: str | None = None,
+        meta: RequestParamsMeta | None = None,
+    ) -> types.GetPromptResult:
+        """Get a prompt, filled in, answering with the callbacks what the server asks on the way.
+
+        Args:
+            name: The prompt.
+            arguments: Its arguments.
+            input_responses: Answers to the questions of an earlier `InputRequiredResult`.
+            request_state: The state of that result, unchanged.
+            meta: Metadata for each request.
+        """
+        session = self.session
+        params = with_answers(prompt_params(name, arguments), input_responses, request_state)
+        return await self._send_with_input(
+            lambda params: session._ask_open("prompts/get", params, types.GetPromptResult, meta), params
+        )
+
+    async def read_resource(
+        self,
+        uri: str,
+        *,
+        input_responses: types.InputResponses | None = None,
+        request_state: str | None = None,
+        meta: RequestParamsMeta | None = None,
+        cache_mode: CacheMode = "use",
+    ) -> types.ReadResourceResult:
+        """Read a resource, answering with the callbacks what the server asks on the way.
+
+        Args:
+            uri: The resource.
+            input_responses: Answers to the questions of an earlier `InputRequiredResult`.
+            request_state: The state of that result, unchanged.
+            meta: Metadata for each request.
+            cache_mode: Whether the response cache may answer.
+        """
+        session = self.session
+        params = with_answers(uri_params(uri), input_responses, request_state)
+        return await self._send_with_input(
+            lambda params: session._ask_open("resources/read", params, types.ReadResourceResult, meta), params
+        )
+
+    async def _send_with_input(self, send: Send[ResultT], params: dict[str, Any]) -> ResultT:
+        if self.input_required_timeout is not None:
+            return await self._send_in_time(send, params, self.input_required_timeout)
+        result = await send(params)
+        if not isinstance(result, InputRequiredResult):
+            return result
+        return await answer_rounds(self.session, send, params, result, self.input_required_max_rounds)
+
+    async def _send_in_time(self, send: Send[ResultT], params: dict[str, Any], seconds: float) -> ResultT:
+        with anyio.move_on_after(seconds):
+            result = await send(params)
+            if not isinstance(result, InputRequiredResult):
+                return result
+            return await answer_rounds(self.session, send, params, result, self.input_required_max_rounds)
+        raise MCPError(REQUEST_TIMEOUT, f"The call was not finished within {seconds:g} s, all its rounds included")
+
+    async def complete(
+        self,
+        ref: types.ResourceTemplateReference | types.PromptReference,
+        argument: dict[str, str],
+        context_arguments: dict[str, str] | None = None,
+    ) -> types.CompleteResult:
+        """Ask for completions of an argument of a prompt or a resource template.
+
+        Args:
+            ref: The prompt or the template.
+            argument: The argument's `name` and the `value` typed so far.
+            context_arguments: The other arguments that are known already.
+        """
+        return await self.session.complete(ref, argument, context_arguments)
+
+    @deprecated(PING_REMOVED, category=MCPDeprecationWarning)
+    async def send_ping(self, *, meta: RequestParamsMeta | None = None) -> types.EmptyResult:
+        """Ask whether the server is there (handshake-era servers only)."""
+        return await self.session.send_ping(meta=meta)
+
+    @deprecated(LOGGING_DEPRECATED, category=MCPDeprecationWarning)
+    async def set_logging_level(
+        self, level: types.LoggingLevel, *, meta: RequestParamsMeta | None = None
+    ) -> types.EmptyResult:
+        """Set the least severe level to receive (handshake-era servers only)."""
+        return await self.session._ask("logging/setLevel", {"level": level}, types.EmptyResult, meta)
+
+    @deprecated(SUBSCRIBE_REMOVED, category=MCPDeprecationWarning)
+    async def subscribe_resource(self, uri: str, *, meta: RequestParamsMeta | None = None) -> types.EmptyResult:
+        """Subscribe to a resource's changes (handshake-era servers only)."""
+        return await self.session._ask("resources/subscribe", uri_params(uri), types.EmptyResult, meta)
+
+    @deprecated(UNSUBSCRIBE_REMOVED, category=MCPDeprecationWarning)
+    async def unsubscribe_resource(self, uri: str, *, meta: RequestParamsMeta | None = None) -> types.EmptyResult:
+        """Unsubscribe from a resource's changes (handshake-era servers only)."""
+        return await self.session._ask("resources/unsubscribe", uri_params(uri), types.EmptyResult, meta)
+
+    @deprecated(PROGRESS_DEPRECATED, category=MCPDeprecationWarning)
+    async def send_progress_notification(
+        self, progress_token: str | int, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Report progress to the server (handshake-era servers only)."""
+        params = progress_params(progress_token, progress, total, message)
+        await self.session._notify("notifications/progress", params)
+
+    @deprecated(ROOTS_DEPRECATED, category=MCPDeprecationWarning)
+    async def send_roots_list_changed(self) -> None:
+        """Tell the server that the roots have changed (handshake-era servers only)."""
+        await self.session._notify("notifications/roots/list_changed", None)
+
+
+def _page(cursor: str | None, meta: RequestParamsMeta | None) -> types.PaginatedRequestParams | None:
+    if cursor is None and meta is None:
+        return None
+    return types.PaginatedRequestParams.model_validate({"cursor": cursor, "_meta": meta})
+
+
+def _check_mode(mode: str) -> None:
+    if mode in ("auto", "legacy") or mode in MODERN_PROTOCOL_VERSIONS:
+        return
+    text = f"mode must be 'legacy', 'auto', or one of {list(MODERN_PROTOCOL_VERSIONS)}; got {mode!r}"
+    if mode in HANDSHAKE_PROTOCOL_VERSIONS:
+        text += f" ({mode!r} is a handshake-era version; use mode='legacy')"
+    raise ValueError(text)
+
+
+def _check_unavailable(extensions: object, cache: object) -> None:
+    if isinstance(extensions, Mapping):
+        raise TypeError(
+            "extensions= takes a sequence of ClientExtension instances. The mapping form was replaced: "
+            "use advertise(identifier, settings) for advertise-only entries"
+        )
+    if extensions:
+        raise NotImplementedError("extensions= is not available")
+    if cache is not None:
+        raise NotImplementedError("cache= is not available: every verb asks the server; leave it out or pass None")
+
+
+def _assumed(version: str) -> types.DiscoverResult:
+    """What is known of a server that was never asked: that it speaks this version."""
+    return types.DiscoverResult(supported_versions=[version], capabilities=types.ServerCapabilities())
