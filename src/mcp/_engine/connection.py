@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Final, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
-from mcp._protocol.jsonrpc import Message, Notification, Request, notification_message
 
+from mcp._protocol.jsonrpc import Message, Notification, Request, notification_message
 from mcp._protocol.peer import (
     Answered,
     CancelRequested,
@@ -34,7 +34,8 @@ Work: TypeAlias = Callable[[], Awaitable[dict[str, Any]]]
 OnRequest: TypeAlias = Callable[[Request], Work]
 """Admits a request of the peer, at once and in order of arrival; raises `MCPError` to refuse it."""
 
-OnNotification: TypeAlias = Callable[[Notification], Awaitable[None]]
+OnNotification: TypeAlias = Callable[[Notification], Coroutine[Any, Any, None]]
+"""Handles one notification of the peer; raises nothing."""
 
 DEFAULT_MAX_IN_FLIGHT: Final = 1000
 COURTESY_SECONDS: Final = 1.0
@@ -67,7 +68,8 @@ class Connection:
         self._tasks: TaskGroup | None = None
         self._scopes: dict[RequestId, anyio.CancelScope] = {}
         self._slots: dict[RequestId, _Slot] = {}
-        self._asking = 0
+        self._running = 0  # requests of the peer that have not been answered yet
+        self._asking = 0  # of these, how many wait for the peer
         self._ended = anyio.Event()  # replaced each time a request of the peer ends
 
     async def __aenter__(self) -> Connection:
@@ -107,7 +109,7 @@ class Connection:
 
     async def wait_for_room(self) -> None:
         """Wait until another request of the peer may start. Requests that wait for the peer itself do not count."""
-        while len(self._scopes) - self._asking >= self._max_in_flight:
+        while self._running - self._asking >= self._max_in_flight:
             await self._ended.wait()
 
     def _start(self, tasks: TaskGroup, request: Request) -> None:
@@ -119,6 +121,7 @@ class Connection:
                 tasks.start_soon(self._send_quietly, answer)
             return
         scope = self._scopes[request_id] = anyio.CancelScope()
+        self._running += 1
         tasks.start_soon(self._serve, request_id, work, scope)
 
     async def _serve(self, request_id: RequestId, work: Work, scope: anyio.CancelScope) -> None:
@@ -132,6 +135,7 @@ class Connection:
             del self._scopes[request_id]
         if outcome is not None and (answer := self._peer.respond(request_id, outcome)) is not None:
             await self._send_quietly(answer)
+        self._running -= 1
         ended, self._ended = self._ended, anyio.Event()
         ended.set()
 
@@ -179,7 +183,7 @@ class Connection:
             if (slot := self._slots.pop(request_id, None)) is not None:
                 slot.fill(MCPError(CONNECTION_CLOSED, "Connection closed"))
         with anyio.move_on_after(grace):
-            while self._scopes:
+            while self._running:
                 await self._ended.wait()
         closed = ErrorData(code=CONNECTION_CLOSED, message="Connection closed")
         with anyio.move_on_after(COURTESY_SECONDS, shield=True):

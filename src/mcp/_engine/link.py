@@ -6,14 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from mcp._protocol.jsonrpc import dumps, loads
-from mcp_types.version import LATEST_MODERN_VERSION
-
 from mcp._engine.scope import RequestScope
 from mcp._protocol.era import MODERN
+from mcp._protocol.jsonrpc import dumps, loads
 from mcp._protocol.metadata import ClientFacts, read_metadata
 from mcp.shared.exceptions import MCPError
 from mcp_types import ClientCapabilities, RequestId
+from mcp_types.version import LATEST_MODERN_VERSION
 
 OnNotification: TypeAlias = Callable[[str, dict[str, Any] | None], Awaitable[None]]
 """Called in arrival order, inside the exchange, for each notification (method, params) the server sends for it."""

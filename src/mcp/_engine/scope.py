@@ -6,11 +6,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from mcp_types.jsonrpc import RequestId
-
 from mcp._protocol.era import Era
 from mcp._protocol.metadata import ClientFacts
 from mcp_types import ProgressToken
+from mcp_types.jsonrpc import RequestId
 
 Notify: TypeAlias = Callable[[str, dict[str, Any] | None], Awaitable[None]]
 """Send one notification (method, params) to the peer that sent the message this scope stands for."""

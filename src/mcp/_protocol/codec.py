@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final, TypeVar, cast
 
-from mcp_types.methods import CACHEABLE_METHODS, INPUT_REQUIRED_METHODS, MONOLITH_RESULTS, SPEC_CLIENT_METHODS
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 import mcp_types as types
@@ -14,6 +13,7 @@ from mcp._protocol.errors import describe
 from mcp._protocol.fields import dump
 from mcp.shared.exceptions import MCPError
 from mcp_types import CORE_RESULT_TYPES, INTERNAL_ERROR, SERVER_INFO_META_KEY
+from mcp_types.methods import CACHEABLE_METHODS, INPUT_REQUIRED_METHODS, MONOLITH_RESULTS, SPEC_CLIENT_METHODS
 
 ParamsT = TypeVar("ParamsT", bound=BaseModel)
 ResultT = TypeVar("ResultT")
@@ -74,7 +74,7 @@ def encode_result(
         wire: dict[str, Any] = result
     elif isinstance(result, BaseModel):
         wire = _dump_model(method, result, era)
-        if method in CACHEABLE_METHODS:
+        if method in CACHEABLE_METHODS and not isinstance(result, types.InputRequiredResult):
             _apply_hint(wire, result.model_fields_set, ttl_ms, cache_scope)
     elif result is None or isinstance(result, dict):
         wire = _check_dict(method, cast("dict[str, Any] | None", result), era)
@@ -120,18 +120,14 @@ def _result_model(method: str) -> type[BaseModel] | None:
     """The model of a core method's complete result; `None` for vendor methods, whose results pass unchecked."""
     if method not in SPEC_CLIENT_METHODS:
         return None
-    return RESULT_MODELS[method]
+    return _COMPLETE_RESULTS[method]
 
 
-RESULT_MODELS: Final[dict[str, type[BaseModel]]] = {
-    method: types.CallToolResult
-    if method == "tools/call"
-    else types.GetPromptResult
-    if method == "prompts/get"
-    else types.ReadResourceResult
-    if method == "resources/read"
-    else model
-    for method, model in MONOLITH_RESULTS.items()
+_COMPLETE_RESULTS: Final[dict[str, type[BaseModel]]] = {
+    **{method: model for method, model in MONOLITH_RESULTS.items() if isinstance(model, type)},
+    "tools/call": types.CallToolResult,
+    "prompts/get": types.GetPromptResult,
+    "resources/read": types.ReadResourceResult,
 }
 
 
@@ -205,7 +201,7 @@ def decode_result(
         raise InvalidServerResult(f"The server answered {method!r} with the unknown resultType {kind!r}")
     try:
         if isinstance(result_type, TypeAdapter):
-            return cast("TypeAdapter[ResultT]", result_type).validate_python(result)
+            return result_type.validate_python(result)
         if issubclass(result_type, BaseModel):
             return result_type.model_validate(result)
         return TypeAdapter(result_type).validate_python(result)

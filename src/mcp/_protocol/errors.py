@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pydantic import ValidationError
+
+from mcp.shared.exceptions import MCPError
 from mcp_types.jsonrpc import (
     HEADER_MISMATCH,
     INTERNAL_ERROR,
@@ -17,9 +20,6 @@ from mcp_types.jsonrpc import (
     UNSUPPORTED_PROTOCOL_VERSION,
     RequestId,
 )
-from pydantic import ValidationError
-
-from mcp.shared.exceptions import MCPError
 
 _STATUS_OF_CODE: Final[dict[int, int]] = {
     PARSE_ERROR: 400,

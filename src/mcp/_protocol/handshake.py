@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcp._protocol.jsonrpc import Request
-from mcp_types.version import LATEST_MODERN_VERSION
-
 from mcp._protocol.era import SERVED_VERSIONS, Era, era_of
+from mcp._protocol.jsonrpc import Request
 from mcp._protocol.metadata import ClientFacts, read_metadata, unsupported_version
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -17,6 +15,7 @@ from mcp_types import (
     PROTOCOL_VERSION_META_KEY,
     UNSUPPORTED_PROTOCOL_VERSION,
 )
+from mcp_types.version import LATEST_MODERN_VERSION
 
 
 class Handshake:

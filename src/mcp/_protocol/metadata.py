@@ -6,9 +6,8 @@ import copy
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from mcp._protocol.era import SERVED_VERSIONS
@@ -25,6 +24,7 @@ from mcp_types import (
     Implementation,
     LoggingLevel,
 )
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 LOG_LEVELS: Final[tuple[LoggingLevel, ...]] = (
     "debug",
@@ -66,8 +66,9 @@ def read_metadata(params: Mapping[str, Any] | None) -> ClientFacts:
     Raises:
         MCPError: `-32602` if a required member is missing or malformed, `-32022` if the version is not served.
     """
-    meta = params.get("_meta") if params is not None else None
-    if not isinstance(meta, dict) or not (PROTOCOL_VERSION_META_KEY in meta or CLIENT_CAPABILITIES_META_KEY in meta):
+    raw: Any = params.get("_meta") if params is not None else None
+    meta = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
+    if PROTOCOL_VERSION_META_KEY not in meta and CLIENT_CAPABILITIES_META_KEY not in meta:
         raise MCPError(
             INVALID_PARAMS,
             f"params._meta must be an object carrying the required {PROTOCOL_VERSION_META_KEY!r} "

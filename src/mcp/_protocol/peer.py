@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from mcp._protocol.jsonrpc import (
     Message,
@@ -21,7 +21,6 @@ from mcp._protocol.jsonrpc import (
     request_message,
     result_message,
 )
-
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST, ErrorData, RequestId
 
@@ -113,7 +112,7 @@ class Peer:
             # cancellation: "Error Handling": unknown and finished requests are ignored.
             return Ignored(f"a cancellation of {request_id!r}, which is not in progress")
         self._serving.discard(request_id)
-        return CancelRequested(cast("RequestId", request_id), notification)
+        return CancelRequested(request_id, notification)
 
     def request(self, method: str, params: Mapping[str, Any] | None) -> tuple[RequestId, dict[str, Any]]:
         """Mint an id for a request of ours and build its message."""

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, cast
 
-from mcp.server._asking import check_input_requests
 from pydantic import BaseModel, ValidationError
 from typing_extensions import TypeVar
 
@@ -16,6 +15,7 @@ from mcp._engine.scope import RequestScope
 from mcp._protocol.codec import InvalidHandlerResult, decode_params, encode_result
 from mcp._protocol.era import MODERN, defines_notification, defines_request
 from mcp._protocol.errors import invalid_params, method_not_found, to_error
+from mcp.server._asking import check_input_requests
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.session import ServerSession
@@ -45,9 +45,10 @@ class HandlerEntry(Generic[LifespanResultT]):
 class HandlerTable(Protocol):
     """What handling a message needs of a server."""
 
-    middleware: list[ServerMiddleware]
-    cache_hints: Mapping[str, CacheHint]
+    middleware: list[ServerMiddleware[Any]]
 
+    @property
+    def cache_hints(self) -> Mapping[str, CacheHint]: ...
     @property
     def server_info_stamp(self) -> dict[str, Any]: ...
     @property
@@ -65,7 +66,7 @@ class Chain:
 
     def __init__(self, server: HandlerTable) -> None:
         self._server = server
-        self._composed_from: list[ServerMiddleware] = []
+        self._composed_from: list[ServerMiddleware[Any]] = []
         self._composed: CallNext = self._dispatch
 
     def __call__(self, ctx: ServerRequestContext[Any, Any]) -> Awaitable[HandlerResult]:
@@ -132,7 +133,7 @@ class Chain:
         )
 
 
-def _around(middleware: ServerMiddleware, call_next: CallNext) -> CallNext:
+def _around(middleware: ServerMiddleware[Any], call_next: CallNext) -> CallNext:
     # No coroutine of its own: a middleware costs exactly its own frame.
     return lambda ctx: middleware(ctx, call_next)
 

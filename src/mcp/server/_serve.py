@@ -7,19 +7,19 @@ from functools import partial
 from typing import Any, Final
 
 import anyio
-from mcp._protocol.jsonrpc import Notification, Request
-from mcp_types.version import LATEST_MODERN_VERSION
 
 from mcp._engine.connection import Connection, Work
 from mcp._engine.scope import RequestScope
 from mcp._engine.streams import ReadStream, WriteStream, from_model, to_model
 from mcp._protocol.era import MODERN
 from mcp._protocol.handshake import Handshake
+from mcp._protocol.jsonrpc import Notification, Request
 from mcp._protocol.metadata import ClientFacts
 from mcp.server._handle import HandlerTable, handle_notification, handle_request
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ClientCapabilities
+from mcp_types.version import LATEST_MODERN_VERSION
 
 logger = logging.getLogger(__name__)
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
-from mcp_types.methods import CACHEABLE_METHODS, CacheableMethod
-
 from mcp_types import CacheableResult
+from mcp_types.methods import CACHEABLE_METHODS, CacheableMethod
 
 __all__ = ["CACHEABLE_METHODS", "CacheHint", "CacheableMethod", "apply_cache_hint", "validate_cache_hints"]
 
@@ -32,7 +31,7 @@ class CacheHint:
     scope: Literal["public", "private"] = "private"
 
     def __post_init__(self) -> None:
-        ttl_ms: object = self.ttl_ms
+        ttl_ms = self.ttl_ms
         if not isinstance(ttl_ms, int) or isinstance(ttl_ms, bool):
             raise TypeError(f"ttl_ms must be an integer, got {type(ttl_ms).__name__}")
         if ttl_ms < 0:

@@ -14,7 +14,7 @@ from mcp_types import RequestId, RequestParamsMeta
 
 LifespanContextT = TypeVar("LifespanContextT", default=dict[str, Any])
 RequestT = TypeVar("RequestT", default=Any)
-_MwLifespanT = TypeVar("_MwLifespanT", default=Any, contravariant=True)
+_MwLifespanT = TypeVar("_MwLifespanT", default=Any)
 
 CloseStream: TypeAlias = Callable[[], Awaitable[None]]
 
@@ -60,7 +60,9 @@ CallNext: TypeAlias = Callable[[ServerRequestContext[Any, Any]], Awaitable[Handl
 class ServerMiddleware(Protocol[_MwLifespanT]):
     """Code around every inbound message: observe it, change it, refuse it, or answer it."""
 
-    def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext, /) -> Awaitable[HandlerResult]:
+    def __call__(
+        self, ctx: ServerRequestContext[_MwLifespanT, Any], call_next: CallNext, /
+    ) -> Awaitable[HandlerResult]:
         """Handle the message; await `call_next(ctx)` to let the rest of the chain run.
 
         Raises:

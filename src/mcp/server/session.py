@@ -6,12 +6,12 @@ import logging
 import math
 from typing import Any, Final, TypeVar
 
-from mcp._protocol.capabilities import declares, missing_capability
 from pydantic import AnyUrl, BaseModel, ValidationError
 from typing_extensions import deprecated
 
 import mcp_types as types
 from mcp._engine.scope import RequestScope
+from mcp._protocol.capabilities import declares, missing_capability
 from mcp._protocol.era import MODERN
 from mcp._protocol.fields import dump
 from mcp._protocol.metadata import LOG_LEVELS

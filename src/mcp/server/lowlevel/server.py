@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from mcp._protocol.capabilities import derive_capabilities
-from mcp_types.methods import CacheableMethod
-from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
 import mcp_types as types
 from mcp._engine.streams import ReadStream, WriteStream
+from mcp._protocol.capabilities import derive_capabilities
 from mcp._protocol.era import SERVED_VERSIONS, era_of
 from mcp._protocol.fields import dump
 from mcp.server._handle import Chain, HandlerEntry, LifespanResultT
@@ -27,6 +25,8 @@ from mcp.server.lowlevel import handlers as h
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.message import SessionMessage
+from mcp_types.methods import CacheableMethod
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -67,7 +67,7 @@ class NotificationOptions:
 
 
 @asynccontextmanager
-async def lifespan(_: Server[Any]) -> AsyncIterator[dict[str, Any]]:
+async def lifespan(_: Server[Any]) -> AsyncGenerator[dict[str, Any]]:
     """The lifespan of a server that has none: an empty dict."""
     yield {}
 
@@ -137,9 +137,8 @@ class Server(Generic[LifespanResultT]):
         on_progress: h.OnProgress[LifespanResultT] | None = None,
     ) -> None:
         given = locals()
-        checked_name: object = name
-        if not isinstance(checked_name, str):
-            raise TypeError(f"a server's name must be a string, got {type(checked_name).__name__}")
+        if not isinstance(name, str):
+            raise TypeError(f"a server's name must be a string, got {type(name).__name__}")
         _check_lifespan(lifespan)
         self.name = name
         self.version = version
@@ -152,7 +151,7 @@ class Server(Generic[LifespanResultT]):
         self.lifespan = lifespan
         self.get_tool_input_schema = get_tool_input_schema
         self.extensions: dict[str, dict[str, Any]] = {}
-        self.middleware: list[ServerMiddleware] = [OpenTelemetryMiddleware()]
+        self.middleware: list[ServerMiddleware[Any]] = [OpenTelemetryMiddleware()]
         self.chain = Chain(self)
         self._session_manager: StreamableHTTPSessionManager | None = None
         self._request_handlers: dict[str, HandlerEntry[LifespanResultT]] = {}
