@@ -15,11 +15,11 @@ from mcp._engine.scope import RequestScope
 from mcp._protocol.codec import InvalidHandlerResult, decode_params, encode_result
 from mcp._protocol.era import MODERN, defines_notification, defines_request
 from mcp._protocol.errors import invalid_params, method_not_found, to_error
-from mcp.server._asking import check_input_requests
+from mcp.server._asking import check_input_requests, url_elicitation_to_input_required
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.session import ServerSession
-from mcp.shared.exceptions import MCPError
+from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from mcp_types import RequestParamsMeta
 
 logger = logging.getLogger(__name__)
@@ -98,7 +98,15 @@ class Chain:
         except ValidationError as error:
             scope.invalid_params = error
             raise
-        return self.encode(ctx, await entry.handler(ctx, params))
+        try:
+            result = await entry.handler(ctx, params)
+        except UrlElicitationRequiredError as error:
+            if scope.era is not MODERN:
+                raise
+            result = url_elicitation_to_input_required(
+                error, scope.client.capabilities, method=method, params=ctx.params
+            )
+        return self.encode(ctx, result)
 
     async def _run_notification_handler(self, ctx: ServerRequestContext[Any, Any]) -> HandlerResult:
         method = ctx.method

@@ -18,3 +18,14 @@ class InitializationOptions(BaseModel):
     instructions: str | None = None
     website_url: str | None = None
     icons: list[Icon] | None = None
+
+
+class NotificationOptions:
+    """Which changes of its lists a server announces to legacy clients."""
+
+    def __init__(
+        self, prompts_changed: bool = False, resources_changed: bool = False, tools_changed: bool = False
+    ) -> None:
+        self.prompts_changed = prompts_changed
+        self.resources_changed = resources_changed
+        self.tools_changed = tools_changed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
@@ -69,3 +70,28 @@ DEPRECATED: Final[dict[str, str]] = {
     "on_progress": "Client-to-server progress is deprecated as of 2026-07-28.",
 }
 """Constructor keyword -> the warning that using it gives."""
+
+INITIALIZE_IS_RESERVED: Final = (
+    "'initialize' is handled by the server runner and cannot be overridden; "
+    "use Server.middleware to observe or wrap initialization"
+)
+
+
+def check_registration(method: object, handler: object) -> None:
+    """Refuse a registration that could never serve."""
+    if not isinstance(method, str):
+        raise TypeError(f"a method must be a string, got {type(method).__name__}")
+    if not method:
+        raise ValueError("a method must not be empty")
+    if not callable(handler):
+        raise TypeError(f"the handler of {method!r} must be callable, got {type(handler).__name__}")
+
+
+def check_lifespan(factory: object) -> None:
+    """Refuse a lifespan that is no factory of async context managers."""
+    if not callable(factory):
+        raise TypeError(f"lifespan must be callable, got {type(factory).__name__}")
+    if inspect.iscoroutinefunction(factory) or inspect.isasyncgenfunction(factory):
+        raise TypeError(
+            "lifespan must return an async context manager; decorate the function with contextlib.asynccontextmanager"
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -22,14 +21,19 @@ from mcp.server._serve import Pipe
 from mcp.server.caching import CacheHint, validate_cache_hints
 from mcp.server.context import ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel import handlers as h
-from mcp.server.models import InitializationOptions
+from mcp.server.models import InitializationOptions, NotificationOptions
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.message import SessionMessage
 from mcp_types.methods import CacheableMethod
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    from mcp.server.streamable_http import EventStore
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp.server.transport_security import CorsSettings, TransportSecuritySettings
 
 __all__ = [
     "DEFAULT_MAX_REQUEST_BODY_SIZE",
@@ -48,22 +52,6 @@ _ParamsT = TypeVar("_ParamsT", bound=BaseModel)
 DEFAULT_MAX_REQUEST_BODY_SIZE: Final = 4 * 1024 * 1024
 DEFAULT_MAX_SESSIONS: Final = 10_000
 DEFAULT_SESSION_IDLE_TIMEOUT: Final = 1800
-
-_RESERVED: Final = (
-    "'initialize' is handled by the server runner and cannot be overridden; "
-    "use Server.middleware to observe or wrap initialization"
-)
-
-
-class NotificationOptions:
-    """Which changes of its lists a server announces to legacy clients."""
-
-    def __init__(
-        self, prompts_changed: bool = False, resources_changed: bool = False, tools_changed: bool = False
-    ) -> None:
-        self.prompts_changed = prompts_changed
-        self.resources_changed = resources_changed
-        self.tools_changed = tools_changed
 
 
 @asynccontextmanager
@@ -139,7 +127,7 @@ class Server(Generic[LifespanResultT]):
         given = locals()
         if not isinstance(name, str):
             raise TypeError(f"a server's name must be a string, got {type(name).__name__}")
-        _check_lifespan(lifespan)
+        h.check_lifespan(lifespan)
         self.name = name
         self.version = version
         self.title = title
@@ -186,9 +174,9 @@ class Server(Generic[LifespanResultT]):
             ValueError: The method is empty or reserved.
             TypeError: The method is no string, or the handler cannot be called.
         """
-        _check_registration(method, handler)
+        h.check_registration(method, handler)
         if method == "initialize":
-            raise ValueError(_RESERVED)
+            raise ValueError(h.INITIALIZE_IS_RESERVED)
         self._request_handlers[method] = HandlerEntry(params_type, handler)
 
     def add_notification_handler(
@@ -203,7 +191,7 @@ class Server(Generic[LifespanResultT]):
             ValueError: The method is empty.
             TypeError: The method is no string, or the handler cannot be called.
         """
-        _check_registration(method, handler)
+        h.check_registration(method, handler)
         self._notification_handlers[method] = HandlerEntry(params_type, handler)
 
     def get_request_handler(self, method: str) -> HandlerEntry[LifespanResultT] | None:
@@ -322,6 +310,78 @@ class Server(Generic[LifespanResultT]):
             pipe = Pipe(self, read_stream, write_stream, lifespan_context=context, raise_exceptions=raise_exceptions)
             await pipe.run()
 
+    def streamable_http_app(
+        self,
+        *,
+        streamable_http_path: str = "/mcp",
+        json_response: bool = False,
+        stateless_http: bool = False,
+        event_store: EventStore | None = None,
+        retry_interval: int | None = None,
+        max_request_body_size: int = DEFAULT_MAX_REQUEST_BODY_SIZE,
+        session_idle_timeout: float | None = DEFAULT_SESSION_IDLE_TIMEOUT,
+        max_sessions: int | None = DEFAULT_MAX_SESSIONS,
+        transport_security: TransportSecuritySettings | None = None,
+        host: str = "127.0.0.1",
+        auth: object | None = None,
+        token_verifier: object | None = None,
+        auth_server_provider: object | None = None,
+        custom_starlette_routes: list[Route] | None = None,
+        debug: bool = False,
+        cors: CorsSettings | None = None,
+        shutdown_timeout: float | None = None,
+    ) -> Starlette:
+        """Build the ASGI application that serves this server over streamable HTTP.
+
+        Args:
+            streamable_http_path: Where the endpoint is.
+            json_response: Whether legacy requests are answered with JSON instead of a stream.
+            stateless_http: Whether legacy requests are served without sessions.
+            event_store: Keeps the events of legacy streams, so that a client can resume them.
+            retry_interval: Milliseconds after which a client of a legacy stream comes back.
+            max_request_body_size: How many bytes a request body may have.
+            session_idle_timeout: Seconds after which an idle legacy session ends; `None` for never.
+            max_sessions: How many legacy sessions may be open; `None` for no limit.
+            transport_security: Which `Host` and `Origin` values are accepted; by default those of the loopback
+                interface if `host` is a loopback address.
+            host: The address the application will be bound to.
+            auth: Settings of the authorization of requests.
+            token_verifier: Verifies access tokens.
+            auth_server_provider: Issues access tokens.
+            custom_starlette_routes: Further routes beside the endpoint.
+            debug: Whether failures outside the endpoint show their traceback.
+            cors: Lets browser scripts of other origins in; off by default.
+            shutdown_timeout: Seconds that running calls have to end when the server stops.
+
+        Raises:
+            ValueError: A path or a limit makes no sense.
+        """
+        from mcp.server._http.app import build_app
+
+        app = build_app(
+            self,
+            streamable_http_path=streamable_http_path,
+            json_response=json_response,
+            stateless_http=stateless_http,
+            event_store=event_store,
+            retry_interval=retry_interval,
+            max_request_body_size=max_request_body_size,
+            session_idle_timeout=session_idle_timeout,
+            max_sessions=max_sessions,
+            transport_security=transport_security,
+            host=host,
+            auth=auth,
+            token_verifier=token_verifier,
+            auth_server_provider=auth_server_provider,
+            custom_starlette_routes=custom_starlette_routes,
+            debug=debug,
+            cors=cors,
+            shutdown_timeout=shutdown_timeout,
+            replaces=self._session_manager,
+        )
+        self._session_manager = app.session_manager
+        return app
+
     @property
     def session_manager(self) -> StreamableHTTPSessionManager:
         """The manager of the app that `streamable_http_app()` made last.
@@ -335,21 +395,3 @@ class Server(Generic[LifespanResultT]):
                 "The session manager is created lazily to avoid unnecessary initialization."
             )
         return self._session_manager
-
-
-def _check_registration(method: object, handler: object) -> None:
-    if not isinstance(method, str):
-        raise TypeError(f"a method must be a string, got {type(method).__name__}")
-    if not method:
-        raise ValueError("a method must not be empty")
-    if not callable(handler):
-        raise TypeError(f"the handler of {method!r} must be callable, got {type(handler).__name__}")
-
-
-def _check_lifespan(factory: object) -> None:
-    if not callable(factory):
-        raise TypeError(f"lifespan must be callable, got {type(factory).__name__}")
-    if inspect.iscoroutinefunction(factory) or inspect.isasyncgenfunction(factory):
-        raise TypeError(
-            "lifespan must return an async context manager; decorate the function with contextlib.asynccontextmanager"
-        )
