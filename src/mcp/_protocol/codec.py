@@ -197,13 +197,13 @@ def decode_result(
         InvalidServerResult: It does not fit, or its `resultType` is neither the core protocol's nor a claimed one.
     """
     kind = result.get("resultType")
-    if kind is not None and kind not in CORE_RESULT_TYPES and kind not in claimed:
+    if kind is not None and not (isinstance(kind, str) and (kind in CORE_RESULT_TYPES or kind in claimed)):
         raise InvalidServerResult(f"The server answered {method!r} with the unknown resultType {kind!r}")
     try:
         if isinstance(result_type, TypeAdapter):
             return result_type.validate_python(result)
-        if issubclass(result_type, BaseModel):
-            return result_type.model_validate(result)
+        if hasattr(result_type, "model_validate"):
+            return cast("ResultT", cast("type[BaseModel]", result_type).model_validate(result))
         return TypeAdapter(result_type).validate_python(result)
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, p['loc']))}: {p['problem']}" for p in describe(error))
