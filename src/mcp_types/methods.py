@@ -4,121 +4,17 @@ One row per method makes up everything else here. The types serve all revisions,
 methods exist; the members that one era lacks or demands are the concern of whoever reads or writes messages.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType, UnionType
-from typing import Any, Final, Literal, NamedTuple, TypeGuard, TypeVar, cast, get_args
+from typing import Any, Final, Literal, TypeGuard, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 import mcp_types as types
 from mcp_types._input_required import AnyInputResponse
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
-
-_LEGACY: Final = HANDSHAKE_PROTOCOL_VERSIONS
-_MODERN: Final = MODERN_PROTOCOL_VERSIONS
-_ALL: Final = KNOWN_PROTOCOL_VERSIONS
-_ELICITATION: Final = ("2025-06-18", "2025-11-25")
-
-
-ResultT = TypeVar("ResultT", bound=BaseModel)
-
-
-def _union(members: Sequence[type[ResultT]]) -> type[ResultT] | UnionType:
-    union: type[ResultT] | UnionType = members[0]
-    for member in members[1:]:
-        union = union | member
-    return union
-
-
-class RequestSpec(NamedTuple):
-    """What the protocol says of a request method."""
-
-    request: type[types.Request]
-    results: tuple[type[types.Result], ...]
-    """What completes it; two where the choice depends on the request."""
-    from_client: tuple[str, ...] = ()
-    """The revisions in which clients send it."""
-    from_server: tuple[str, ...] = ()
-    """The revisions in which servers send it."""
-    cacheable: bool = False
-    """Whether its result says how long it stays fresh."""
-    input_required: bool = False
-    """Whether modern servers may answer it with `InputRequiredResult`."""
-
-    def result_type(self, version: str) -> type[types.Result] | UnionType:
-        """Return the type of its result in a revision."""
-        may_ask = self.input_required and version in _MODERN
-        members = (*self.results, types.InputRequiredResult) if may_ask else self.results
-        return _union(members)
-
-
-class NotificationSpec(NamedTuple):
-    """What the protocol says of a notification method."""
-
-    notification: type[types.Notification]
-    from_client: tuple[str, ...] = ()
-    """The revisions in which clients send it."""
-    from_server: tuple[str, ...] = ()
-    """The revisions in which servers send it."""
-
-
-REQUEST_SPECS: Final[Mapping[str, RequestSpec]] = MappingProxyType(
-    {
-        "completion/complete": RequestSpec(types.CompleteRequest, (types.CompleteResult,), _ALL),
-        "elicitation/create": RequestSpec(types.ElicitRequest, (types.ElicitResult,), from_server=_ELICITATION),
-        "initialize": RequestSpec(types.InitializeRequest, (types.InitializeResult,), _LEGACY),
-        "logging/setLevel": RequestSpec(types.SetLevelRequest, (types.EmptyResult,), _LEGACY),
-        "ping": RequestSpec(types.PingRequest, (types.EmptyResult,), _LEGACY, _LEGACY),
-        "prompts/get": RequestSpec(types.GetPromptRequest, (types.GetPromptResult,), _ALL, input_required=True),
-        "prompts/list": RequestSpec(types.ListPromptsRequest, (types.ListPromptsResult,), _ALL, cacheable=True),
-        "resources/list": RequestSpec(types.ListResourcesRequest, (types.ListResourcesResult,), _ALL, cacheable=True),
-        "resources/read": RequestSpec(
-            types.ReadResourceRequest, (types.ReadResourceResult,), _ALL, cacheable=True, input_required=True
-        ),
-        "resources/subscribe": RequestSpec(types.SubscribeRequest, (types.EmptyResult,), _LEGACY),
-        "resources/templates/list": RequestSpec(
-            types.ListResourceTemplatesRequest, (types.ListResourceTemplatesResult,), _ALL, cacheable=True
-        ),
-        "resources/unsubscribe": RequestSpec(types.UnsubscribeRequest, (types.EmptyResult,), _LEGACY),
-        "roots/list": RequestSpec(types.ListRootsRequest, (types.ListRootsResult,), from_server=_LEGACY),
-        "sampling/createMessage": RequestSpec(
-            types.CreateMessageRequest,
-            (types.CreateMessageResult, types.CreateMessageResultWithTools),
-            from_server=_LEGACY,
-        ),
-        "server/discover": RequestSpec(types.DiscoverRequest, (types.DiscoverResult,), _MODERN, cacheable=True),
-        "subscriptions/listen": RequestSpec(
-            types.SubscriptionsListenRequest, (types.SubscriptionsListenResult,), _MODERN
-        ),
-        "tools/call": RequestSpec(types.CallToolRequest, (types.CallToolResult,), _ALL, input_required=True),
-        "tools/list": RequestSpec(types.ListToolsRequest, (types.ListToolsResult,), _ALL, cacheable=True),
-    }
-)
-"""Every request method. Tasks are not among them: they exist as types only."""
-
-NOTIFICATION_SPECS: Final[Mapping[str, NotificationSpec]] = MappingProxyType(
-    {
-        "notifications/cancelled": NotificationSpec(types.CancelledNotification, _ALL, _ALL),
-        "notifications/elicitation/complete": NotificationSpec(
-            types.ElicitCompleteNotification, from_server=("2025-11-25",)
-        ),
-        "notifications/initialized": NotificationSpec(types.InitializedNotification, _LEGACY),
-        "notifications/message": NotificationSpec(types.LoggingMessageNotification, from_server=_ALL),
-        "notifications/progress": NotificationSpec(types.ProgressNotification, _LEGACY, _ALL),
-        "notifications/prompts/list_changed": NotificationSpec(types.PromptListChangedNotification, from_server=_ALL),
-        "notifications/resources/list_changed": NotificationSpec(
-            types.ResourceListChangedNotification, from_server=_ALL
-        ),
-        "notifications/resources/updated": NotificationSpec(types.ResourceUpdatedNotification, from_server=_ALL),
-        "notifications/roots/list_changed": NotificationSpec(types.RootsListChangedNotification, _LEGACY),
-        "notifications/subscriptions/acknowledged": NotificationSpec(
-            types.SubscriptionsAcknowledgedNotification, from_server=_MODERN
-        ),
-        "notifications/tools/list_changed": NotificationSpec(types.ToolListChangedNotification, from_server=_ALL),
-    }
-)
-"""Every notification method, without those of tasks."""
+from mcp_types._methods import NOTIFICATION_SPECS, REQUEST_SPECS, union_of
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 
 ResultModel = type[BaseModel] | UnionType
 
@@ -179,7 +75,7 @@ MONOLITH_NOTIFICATIONS: Final[Mapping[str, type[types.Notification]]] = MappingP
 """Every notification, by method."""
 
 MONOLITH_RESULTS: Final[Mapping[str, type[types.Result] | UnionType]] = MappingProxyType(
-    {method: spec.result_type(_MODERN[-1]) for method, spec in REQUEST_SPECS.items()}
+    {method: spec.result_type(LATEST_MODERN_VERSION) for method, spec in REQUEST_SPECS.items()}
 )
 """Every result, by the method it answers."""
 
@@ -255,7 +151,7 @@ def _read_result(model: ResultModel, data: Mapping[str, Any]) -> BaseModel:
             return _adapter(model).validate_python(data)
         if is_input_required(data):
             return types.InputRequiredResult.model_validate(data)
-        return _read_result(_union([member for member in members if member is not types.InputRequiredResult]), data)
+        return _read_result(union_of([member for member in members if member is not types.InputRequiredResult]), data)
     return model.model_validate(data)
 
 
@@ -431,7 +327,7 @@ def serialize_server_result(
     """
     result = _read_result(_row(surface, method, version), data)
     exclude: dict[str, Any] = {}
-    if version in _MODERN:
+    if version in MODERN_PROTOCOL_VERSIONS:
         exclude = {"tools": {"__all__": {"execution"}}, "capabilities": {"tasks"}}
     elif method in SPEC_CLIENT_METHODS:
         exclude = {"result_type": True, "ttl_ms": True, "cache_scope": True, "capabilities": {"extensions"}}
