@@ -1,0 +1,29 @@
+"""Parameters that the server fills, by calling a function or by asking the client."""
+
+from mcp.server.elicitation import (
+    AcceptedElicitation,
+    CancelledElicitation,
+    DeclinedElicitation,
+    ElicitationResult,
+)
+from mcp.server.mcpserver.resolve.annotations import find_resolved_parameters, returns_input_required
+from mcp.server.mcpserver.resolve.markers import Elicit, ElicitUrl, ListRoots, Resolve, Sample
+from mcp.server.mcpserver.resolve.run import ResolvedArguments, ResolveError, ResolvePlan, build_plan
+
+__all__ = [
+    "AcceptedElicitation",
+    "CancelledElicitation",
+    "DeclinedElicitation",
+    "Elicit",
+    "ElicitUrl",
+    "ElicitationResult",
+    "ListRoots",
+    "Resolve",
+    "ResolveError",
+    "ResolvePlan",
+    "ResolvedArguments",
+    "Sample",
+    "build_plan",
+    "find_resolved_parameters",
+    "returns_input_required",
+]

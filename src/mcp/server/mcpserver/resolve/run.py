@@ -1,0 +1,279 @@
+"""Fill the parameters that have resolvers: run what is ready, ask what is asked, inject what comes back."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, cast
+
+import anyio
+import anyio.to_thread
+
+from mcp._protocol.era import MODERN
+from mcp.server._asking import Ask, AskLater, AskNow, Unanswered, carry_state
+from mcp.server.elicitation import (
+    AcceptedElicitation,
+    AcceptedUrlElicitation,
+    CancelledElicitation,
+    DeclinedElicitation,
+    InvalidAnswerError,
+)
+from mcp.server.mcpserver.context import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.resolve.annotations import Want
+from mcp.server.mcpserver.resolve.markers import MARKER_TYPES, Marker
+from mcp.server.mcpserver.resolve.plan import (
+    FromArgument,
+    FromContext,
+    FromDefault,
+    FromResolver,
+    Graph,
+    Node,
+    OwnerKind,
+    Source,
+    analyse,
+    refuse_two_channels,
+)
+from mcp.server.mcpserver.resolve.state import dump_record, load_record
+from mcp.shared.exceptions import UrlElicitationRequiredError
+from mcp_types import InputRequiredResult
+
+_REFUSALS = (DeclinedElicitation, CancelledElicitation)
+
+
+class ResolveError(ToolError):
+    """A parameter has no value because of the client's answer. The text is made for the model."""
+
+
+class ResolvedArguments(dict[str, Any]):
+    """The values of the resolved parameters, by name."""
+
+    __slots__ = ("_ask",)
+
+    def __init__(self, values: Mapping[str, Any], ask: Ask | None) -> None:
+        super().__init__(values)
+        self._ask = ask
+
+    def attach_answers(self, error: UrlElicitationRequiredError) -> None:
+        """Let the answers that were used travel with the questions that the exception becomes.
+
+        Call it with an exception that the function itself raised, so that the next round need not ask them again.
+        """
+        _attach(self._ask, error)
+
+
+class ResolvePlan:
+    """How the resolved parameters of one tool, prompt or template are filled, worked out when it is registered.
+
+    Args:
+        graph: The resolvers.
+    """
+
+    __slots__ = ("_graph", "_roots")
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._roots = [node for node in graph.nodes if not node.dependencies]
+
+    @property
+    def names(self) -> Collection[str]:
+        """The parameters it fills."""
+        return self._graph.parameters.keys()
+
+    async def run(
+        self,
+        arguments: Mapping[str, Any],
+        context: Context[Any, Any],
+        *,
+        max_answer_retries: int = 0,
+        limiter: anyio.CapacityLimiter | None = None,
+    ) -> ResolvedArguments | InputRequiredResult:
+        """Fill the parameters, or return the questions that must be answered first.
+
+        Resolvers that do not wait for one another run concurrently; each runs at most once.
+
+        Args:
+            arguments: The validated arguments, by parameter name.
+            context: The request.
+            max_answer_retries: How often a question is asked again after an answer that cannot be used.
+            limiter: Limits how many sync resolvers run at a time.
+
+        Raises:
+            ResolveError: The client refused what cannot be done without, or its answer cannot be used.
+            MCPError: A question cannot be asked, or the client answered it with an error.
+            Exception: Whatever a resolver raised.
+        """
+        run = _Run(self._graph, arguments, context, max_answer_retries, limiter)
+        try:
+            await run.drive(self._roots)
+        except UrlElicitationRequiredError as error:
+            _attach(run.ask, error)
+            raise
+        ask = run.ask
+        if isinstance(ask, AskLater) and ask.pending:
+            return InputRequiredResult(input_requests=ask.pending, request_state=dump_record(ask.record))
+        values = {name: run.inject(name, source) for name, source in self._graph.parameters.items()}
+        return ResolvedArguments(values, ask)
+
+
+def build_plan(
+    fn: Callable[..., Any],
+    *,
+    owner_kind: OwnerKind,
+    owner_name: str,
+    argument_names: Collection[str],
+) -> ResolvePlan | None:
+    """Work out how the resolved parameters of a function are filled; `None` if it has none.
+
+    Args:
+        fn: The function that is registered.
+        owner_kind: What it is registered as.
+        owner_name: The name it is registered under.
+        argument_names: The names of the parameters that clients fill.
+
+    Raises:
+        InvalidSignature: A marker is misplaced, a resolver cannot be called, or the function declares that it asks by
+            itself as well.
+    """
+    graph = analyse(fn, argument_names)
+    if graph is None:
+        return None
+    refuse_two_channels(fn, owner_kind, owner_name)
+    return ResolvePlan(graph)
+
+
+class _Run:
+    """One walk through the graph."""
+
+    __slots__ = ("_arguments", "_context", "_failure", "_limiter", "_max_answer_retries", "_values", "_waiting", "ask")
+
+    def __init__(
+        self,
+        graph: Graph,
+        arguments: Mapping[str, Any],
+        context: Context[Any, Any],
+        max_answer_retries: int,
+        limiter: anyio.CapacityLimiter | None,
+    ) -> None:
+        self.ask: Ask | None = None
+        self._arguments = arguments
+        self._context = context
+        self._max_answer_retries = max_answer_retries
+        self._limiter = limiter
+        self._waiting = {node: node.dependencies for node in graph.nodes if node.dependencies}
+        # What each resolver came to, and whether that is the outcome of a question.
+        self._values: dict[Node, tuple[Any, bool]] = {}
+        self._failure: Exception | None = None
+
+    async def drive(self, ready: list[Node]) -> None:
+        """Run resolvers, and then those that waited for them, until nothing is left that can run."""
+        while len(ready) == 1:  # the common case needs no task group
+            ready = await self._step(ready[0])
+        if not ready:
+            return
+        async with anyio.create_task_group() as group:
+            for node in ready:
+                group.start_soon(self._branch, node, group.cancel_scope)
+        if self._failure is not None:
+            raise self._failure
+
+    async def _branch(self, node: Node, scope: anyio.CancelScope) -> None:
+        # The first failure ends the call and is raised as it is, not as a group.
+        try:
+            await self.drive([node])
+        except Exception as error:
+            if self._failure is None:
+                self._failure = error
+            scope.cancel()
+
+    async def _step(self, node: Node) -> list[Node]:
+        """Run one resolver; return those that waited for it only."""
+        value = await self._call(node)
+        if isinstance(value, MARKER_TYPES):
+            try:
+                value = await self._answer(node, value)
+            except Unanswered:
+                return []
+            self._values[node] = value, True
+            if node.refused_for is not None:
+                self._check_refusal(node.refused_for, value)
+        else:
+            self._values[node] = value, False
+        ready: list[Node] = []
+        for dependent in node.dependents:
+            self._waiting[dependent] -= 1
+            if not self._waiting[dependent]:
+                ready.append(dependent)
+        return ready
+
+    async def _call(self, node: Node) -> Any:
+        args = [self._fetch("", source) for source in node.positional]
+        kwargs = {name: self._fetch(name, source) for name, source in node.keywords.items()}
+        if node.is_async:
+            return await node.fn(*args, **kwargs)
+        (value,) = await anyio.to_thread.run_sync(_call_sync, node.fn, args, kwargs, limiter=self._limiter)
+        # A sync callable may still hand back a coroutine (a lambda around an async function).
+        return await value if inspect.iscoroutine(value) else value
+
+    async def _answer(self, node: Node, marker: Marker) -> Any:
+        if self.ask is None:
+            self.ask = self._find_way(node.key)
+        try:
+            return await self.ask(node.key, marker.question())
+        except InvalidAnswerError as error:
+            raise ResolveError(f"Resolver {node.key!r} {error.problem}") from None
+
+    def _find_way(self, key: str) -> Ask:
+        try:
+            scope = self._context.request_context.session.scope
+        except ValueError:
+            raise ToolError(
+                f"Resolver {key!r} asks the client a question, which takes a request; outside of one there is no client"
+            ) from None
+        capabilities = scope.client.capabilities
+        if scope.era is not MODERN:
+            return AskNow(scope.ask, capabilities, self._max_answer_retries)
+        record = load_record(self._context.request_state)
+        return AskLater(record, self._context.input_responses, capabilities, self._max_answer_retries)
+
+    def _fetch(self, name: str, source: Source) -> Any:
+        match source:
+            case FromContext():
+                return self._context
+            case FromArgument(argument):
+                return self._arguments[argument]
+            case FromDefault(value):
+                return value
+            case FromResolver():
+                return self.inject(name, source)
+
+    def inject(self, name: str, source: FromResolver) -> Any:
+        """What a consumer gets of a resolver that has run."""
+        value, was_asked = self._values[source.node]
+        if source.want is not Want.VALUE:
+            return value if _is_outcome(value) else AcceptedElicitation(data=value)
+        return cast("AcceptedElicitation[Any]", value).data if was_asked and _is_form(value) else value
+
+    @staticmethod
+    def _check_refusal(name: str, outcome: object) -> None:
+        if isinstance(outcome, _REFUSALS):
+            raise ResolveError(f"Resolver for parameter {name!r} could not resolve: elicitation was {outcome.action}")
+
+
+def _call_sync(fn: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> tuple[Any]:
+    # Packed, because trio refuses a coroutine as what a thread returns.
+    return (fn(*args, **kwargs),)
+
+
+def _is_outcome(value: object) -> bool:
+    return isinstance(value, (AcceptedElicitation, AcceptedUrlElicitation, *_REFUSALS))
+
+
+def _is_form(value: object) -> bool:
+    return isinstance(value, AcceptedElicitation)
+
+
+def _attach(ask: Ask | None, error: UrlElicitationRequiredError) -> None:
+    if isinstance(ask, AskLater) and ask.record.answers:
+        ask.record.asked = {}
+        carry_state(error, dump_record(ask.record))

@@ -1,0 +1,96 @@
+"""What a call has asked and learned, as the text that travels in `requestState` (sealed on its way out)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final, TypeGuard, cast
+
+from mcp._protocol.era import MODERN
+from mcp._protocol.fields import dump
+from mcp._protocol.jsonrpc import dumps, loads
+from mcp.server._asking import Answer, Record
+from mcp_types import ElicitResult, InputResponse
+
+logger = logging.getLogger(__name__)
+
+MARKER: Final = "mcp:resolvers"
+"""The member by which a record is told from a state that an author wrote."""
+
+_VERSION: Final = 1
+_PREFIX: Final = f'{{"{MARKER}":'
+_LARGE: Final = 64 * 1024
+
+
+def dump_record(record: Record) -> str:
+    """Write a record as compact JSON. Members that hold nothing are left out."""
+    members: dict[str, Any] = {MARKER: _VERSION}
+    if record.asked:
+        members["asked"] = record.asked
+    if record.answers:
+        members["answers"] = {key: [answer.digest, _wire(answer)] for key, answer in record.answers.items()}
+    if record.changed:
+        members["changed"] = record.changed
+    if record.refused:
+        members["refused"] = record.refused
+    if record.warned:
+        members["warned"] = True
+    text = dumps(members).decode("utf-8")
+    if len(text) > _LARGE:
+        logger.warning(
+            "The recorded answers of this call take %d characters of requestState, and travel with every further round",
+            len(text),
+        )
+    return text
+
+
+def load_record(state: str | None) -> Record:
+    """Read a record; anything that is none, such as a state that an author wrote, is an empty one."""
+    if state is None or not state.startswith(_PREFIX):
+        return Record()
+    try:
+        members: Any = loads(state)
+    except ValueError:
+        return Record()
+    if members.get(MARKER) != _VERSION:
+        return Record()
+    answers = {
+        key: Answer(pair[0], wire=pair[1]) for key, pair in _dict(members.get("answers")).items() if _is_answer(pair)
+    }
+    return Record(
+        asked={key: digest for key, digest in _dict(members.get("asked")).items() if isinstance(digest, str)},
+        answers=answers,
+        changed=_counts(members.get("changed")),
+        refused=_counts(members.get("refused")),
+        warned=members.get("warned") is True,
+    )
+
+
+def _wire(answer: Answer) -> dict[str, Any]:
+    """An answer in wire form, its content exactly as the client sent it."""
+    if answer.wire is None:
+        assert answer.response is not None
+        answer.wire = _dump_response(answer.response)
+    return answer.wire
+
+
+def _dump_response(response: InputResponse) -> dict[str, Any]:
+    if isinstance(response, ElicitResult):
+        return {"action": response.action} | ({} if response.content is None else {"content": response.content})
+    return dump(response, MODERN)
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _counts(value: Any) -> dict[str, int]:
+    return {key: count for key, count in _dict(value).items() if type(count) is int}
+
+
+def _is_answer(value: Any) -> TypeGuard[tuple[str, dict[str, Any]]]:
+    return (
+        isinstance(value, list)
+        and len(cast("list[Any]", value)) == 2
+        and isinstance(value[0], str)
+        and isinstance(value[1], dict)
+    )
