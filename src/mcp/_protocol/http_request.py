@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from mcp._protocol.errors import Rejection, http_status
 from mcp._protocol.headers import (
@@ -100,18 +100,18 @@ def classify(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Classified:
     message = read_message(value)
     if isinstance(message, Rejection):
         return message
-    standard, param_headers = _read_headers(headers)
-    if len(standard.get(MCP_PROTOCOL_VERSION, ())) > 1:
-        return _duplicate(MCP_PROTOCOL_VERSION, message.request_id if isinstance(message, Request) else None)
+    read = _read_headers(headers)
+    request_id = message.request_id if isinstance(message, Request) else None
+    if read.duplicate == MCP_PROTOCOL_VERSION:
+        return _mismatch(f"{MCP_PROTOCOL_VERSION} header appears more than once", request_id)
     if isinstance(message, Request):
-        return _classify_request(message, standard, param_headers)
-    version = _version_of(standard)
+        return _classify_request(message, read)
     if isinstance(message, Notification):
-        return _classify_notification(message, version)
-    if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
-        # streamable-http: a body is one request or notification; a server never asks, so nothing answers it.
-        return Rejection(400, INVALID_REQUEST, INVALID_MESSAGE_TEXT)
-    return LegacyMessage(message, version)
+        return _classify_notification(message, read.version)
+    if _is_legacy(read.version):
+        return LegacyMessage(message, read.version)
+    # streamable-http: a body is one request or notification; a modern server never asks, so nothing answers it.
+    return Rejection(400, INVALID_REQUEST, INVALID_MESSAGE_TEXT)
 
 
 def refuse_legacy(legacy: LegacyMessage) -> Rejection:
@@ -148,44 +148,37 @@ def negotiate_accept(accept: str | None) -> Literal["json", "sse", "both"] | Non
     return "sse" if takes_sse else None
 
 
-def _classify_request(
-    request: Request, standard: Mapping[str, list[str]], param_headers: dict[str, list[str]]
-) -> ModernRequest | LegacyMessage | Rejection:
-    version = _version_of(standard)
+def _classify_request(request: Request, read: _Headers) -> ModernRequest | LegacyMessage | Rejection:
     has_envelope, stated = _stated_version(request.params)
-    if not has_envelope and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS):
-        return LegacyMessage(request, version)
-
-    def refuse(text: str) -> Rejection:
-        return Rejection(400, HEADER_MISMATCH, text, None, request.request_id)
-
-    for name, values in standard.items():
-        if len(values) > 1:
-            return _duplicate(name, request.request_id)
-    if has_envelope and stated != version:
-        return refuse(VERSION_MISMATCH_TEXT)
+    if not has_envelope and _is_legacy(read.version):
+        return LegacyMessage(request, read.version)
+    request_id = request.request_id
+    if read.duplicate is not None:
+        return _mismatch(f"{read.duplicate} header appears more than once", request_id)
+    if has_envelope and stated != read.version:
+        return _mismatch(VERSION_MISMATCH_TEXT, request_id)
     try:
-        if not has_envelope and version not in MODERN_PROTOCOL_VERSIONS:
+        if not has_envelope and read.version not in MODERN_PROTOCOL_VERSIONS:
             # Which members a revision of another time wants is not known: say which revisions are.
-            raise unsupported_version(cast("str", version))
+            raise unsupported_version(cast("str", read.version))
         client = read_metadata(request.params)
     except MCPError as error:
-        return _rejection(error, request.request_id)
+        return _rejection(error, request_id)
     params = cast("dict[str, Any]", request.params)  # it holds the metadata that was just read
-    if _decoded(standard.get(MCP_METHOD)) != request.method:
-        return refuse(METHOD_MISMATCH_TEXT)
+    if _decoded(read.method) != request.method:
+        return _mismatch(METHOD_MISMATCH_TEXT, request_id)
     member = name_param(request.method)
     # A body without the member fails on its own account when its params are read.
-    if member is not None and member in params and _decoded(standard.get(MCP_NAME)) != params[member]:
-        return refuse(f"mcp-name header does not match the request body's '{member}' parameter")
-    return ModernRequest(request.request_id, request.method, params, client.version, client, param_headers)
+    if member is not None and member in params and _decoded(read.name) != params[member]:
+        return _mismatch(f"mcp-name header does not match the request body's '{member}' parameter", request_id)
+    return ModernRequest(request_id, request.method, params, client.version, client, read.params)
 
 
 def _classify_notification(
     notification: Notification, version: str | None
 ) -> ModernNotification | LegacyMessage | Rejection:
     has_envelope, stated = _stated_version(notification.params)
-    if not has_envelope and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS):
+    if not has_envelope and _is_legacy(version):
         return LegacyMessage(notification, version)
     # streamable-http leaves the headers of notifications open: only the version has to be one that is served.
     served_as = stated if isinstance(stated, str) else version
@@ -194,30 +187,36 @@ def _classify_notification(
     return ModernNotification(notification.method, notification.params, served_as)
 
 
-def _read_headers(headers: Iterable[tuple[bytes, bytes]]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Pick the headers of the protocol, values trimmed: the standard ones, and those that mirror arguments."""
-    standard: dict[str, list[str]] = {}
-    param_headers: dict[str, list[str]] = {}
+@dataclass(slots=True)
+class _Headers:
+    """The headers of the protocol, values trimmed."""
+
+    version: str | None = None
+    method: str | None = None
+    name: str | None = None
+    duplicate: str | None = None
+    params: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+
+# From the bytes as ASGI gives them to the attribute above.
+_STANDARD: Final = {MCP_PROTOCOL_VERSION.encode(): "version", MCP_METHOD.encode(): "method", MCP_NAME.encode(): "name"}
+_PARAM_PREFIX: Final = MCP_PARAM_PREFIX.encode()
+
+
+def _read_headers(headers: Iterable[tuple[bytes, bytes]]) -> _Headers:
+    read = _Headers()
     for raw_name, raw_value in headers:
-        if raw_name[:4].lower() != b"mcp-":
-            continue
-        name = raw_name.decode("latin-1").lower()
-        if name.startswith(MCP_PARAM_PREFIX):
-            target = param_headers
-        elif name in _STANDARD:
-            target = standard
-        else:
-            continue
-        target.setdefault(name, []).append(raw_value.decode("latin-1").strip(" \t"))
-    return standard, param_headers
-
-
-_STANDARD = frozenset((MCP_PROTOCOL_VERSION, MCP_METHOD, MCP_NAME))
-
-
-def _version_of(standard: Mapping[str, list[str]]) -> str | None:
-    values = standard.get(MCP_PROTOCOL_VERSION)
-    return values[0] if values else None
+        lowered = raw_name.lower()
+        attribute = _STANDARD.get(lowered)
+        if attribute is not None:
+            # An ambiguous version decides how all else is read, so it is the one to be named.
+            if getattr(read, attribute) is not None and read.duplicate != MCP_PROTOCOL_VERSION:
+                read.duplicate = lowered.decode()
+            setattr(read, attribute, raw_value.decode("latin-1").strip(" \t"))
+        elif lowered.startswith(_PARAM_PREFIX):
+            values = read.params.setdefault(lowered.decode("latin-1"), [])
+            values.append(raw_value.decode("latin-1").strip(" \t"))
+    return read
 
 
 def _stated_version(params: Mapping[str, Any] | None) -> tuple[bool, Any]:
@@ -228,17 +227,22 @@ def _stated_version(params: Mapping[str, Any] | None) -> tuple[bool, Any]:
     return True, cast("dict[str, Any]", meta)[PROTOCOL_VERSION_META_KEY]
 
 
-def _decoded(values: list[str] | None) -> str | None:
-    if not values:
+def _is_legacy(version: str | None) -> bool:
+    """Whether a version header, or its absence, leaves a message to the legacy era."""
+    return version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def _decoded(value: str | None) -> str | None:
+    if value is None:
         return None
     try:
-        return decode_header_value(values[0])
+        return decode_header_value(value)
     except ValueError:
         return None
 
 
-def _duplicate(name: str, request_id: RequestId | None) -> Rejection:
-    return Rejection(400, HEADER_MISMATCH, f"{name} header appears more than once", None, request_id)
+def _mismatch(text: str, request_id: RequestId | None) -> Rejection:
+    return Rejection(400, HEADER_MISMATCH, text, None, request_id)
 
 
 def _rejection(error: MCPError, request_id: RequestId | None) -> Rejection:

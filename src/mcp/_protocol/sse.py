@@ -11,6 +11,8 @@ KEEP_ALIVE = b":\r\n\r\n"
 _BOM = b"\xef\xbb\xbf"
 _MESSAGE_START = b"event: message\r\ndata: "
 _EVENT_END = b"\r\n\r\n"
+# How servers write a plain message: start, end, and the line ends in it. Ours is the first.
+_PLAIN = ((_MESSAGE_START, _EVENT_END, 6), (b"event: message\ndata: ", b"\n\n", 3))
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -129,13 +131,14 @@ class SSEDecoder:
 
     def _read_whole(self, chunk: bytes) -> ServerSentEvent | None:
         """Read a chunk that is exactly one plain message, by far the most common kind."""
-        if not chunk.startswith(_MESSAGE_START) or not chunk.endswith(_EVENT_END):
-            return None
-        data = chunk[len(_MESSAGE_START) : -len(_EVENT_END)]
-        if not data or b"\n" in data or b"\r" in data:
-            return None
-        self._check_size(len(chunk) - 6)
-        return ServerSentEvent(data, "message", self.last_event_id)
+        for start, end, line_ends in _PLAIN:
+            if chunk.startswith(start) and chunk.endswith(end):
+                data = chunk[len(start) : -len(end)]
+                if not data or b"\n" in data or b"\r" in data:
+                    return None
+                self._check_size(len(chunk) - line_ends)
+                return ServerSentEvent(data, "message", self.last_event_id)
+        return None
 
     def _read_lines(self, chunk: bytes) -> list[ServerSentEvent]:
         events: list[ServerSentEvent] = []
