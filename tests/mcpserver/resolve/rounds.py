@@ -13,7 +13,7 @@ from mcp._protocol.era import LEGACY, MODERN
 from mcp._protocol.metadata import ClientFacts
 from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver.context import Context
-from mcp.server.mcpserver.resolve.annotations import find_resolved_parameters
+from mcp.server.mcpserver.resolve.plan import find_resolved_parameters
 from mcp.server.mcpserver.resolve.run import ResolvePlan, build_plan
 from mcp.server.mcpserver.utilities.context_injection import find_context_parameter
 from mcp.server.session import ServerSession

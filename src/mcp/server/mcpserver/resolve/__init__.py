@@ -6,8 +6,9 @@ from mcp.server.elicitation import (
     DeclinedElicitation,
     ElicitationResult,
 )
-from mcp.server.mcpserver.resolve.annotations import find_resolved_parameters, returns_input_required
+from mcp.server.mcpserver.resolve.annotations import returns_input_required
 from mcp.server.mcpserver.resolve.markers import Elicit, ElicitUrl, ListRoots, Resolve, Sample
+from mcp.server.mcpserver.resolve.plan import find_resolved_parameters
 from mcp.server.mcpserver.resolve.run import ResolvedArguments, ResolveError, ResolvePlan, build_plan
 
 __all__ = [

@@ -114,6 +114,19 @@ class Graph:
     nodes: tuple[Node, ...]
 
 
+def find_resolved_parameters(fn: Callable[..., Any]) -> dict[str, tuple[Resolve, bool]]:
+    """Find the parameters of a function that resolvers fill.
+
+    Returns:
+        Each parameter's marker, and whether it wants the outcome of a question rather than the value.
+
+    Raises:
+        InvalidSignature: A marker stands where it would be overlooked: in a union or list, as a default, as a class.
+    """
+    found = find_markers(fn, evaluate_hints(fn))
+    return {name: (marker, want is not Want.VALUE) for name, (marker, want) in found.items()}
+
+
 def analyse(fn: Callable[..., Any], argument_names: Collection[str]) -> Graph | None:
     """Analyse the resolvers of a function; `None` if it has none.
 
