@@ -1,0 +1,67 @@
+"""Run a web application until the process is told to stop. Loads uvicorn, so that nothing else does."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final
+
+import anyio
+import uvicorn
+
+from mcp.server._http.app import MCPApp
+
+_STARTUP_FAILED: Final = 3  # uvicorn's own exit status for it
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that ends the exchanges of its application when it stops.
+
+    uvicorn waits for open responses before it lets the application's lifespan end, and an open listen stream would keep
+    it waiting for ever.
+    """
+
+    def __init__(self, config: uvicorn.Config, app: MCPApp) -> None:
+        super().__init__(config)
+        self._app = app
+
+    async def shutdown(self, sockets: object = None) -> None:
+        manager = self._app.session_manager
+        stopping = asyncio.create_task(manager.stop(manager.shutdown_timeout))
+        try:
+            await super().shutdown(sockets)  # pyright: ignore[reportArgumentType]
+        finally:
+            if self.force_exit:
+                stopping.cancel()
+            with suppress(asyncio.CancelledError):
+                await stopping
+
+
+async def serve_app(app: MCPApp, *, host: str, port: int, log_level: str) -> None:
+    """Serve an application with uvicorn, in this process and this event loop.
+
+    Args:
+        app: What `streamable_http_app()` made.
+        host: The address to bind.
+        port: The port to bind.
+        log_level: The level of uvicorn's loggers.
+
+    Raises:
+        SystemExit: The application did not start; its reason is in the log.
+    """
+    server = _Server(uvicorn.Config(app, host=host, port=port, log_level=log_level.lower()), app)
+    await server.serve()
+    if not server.started:
+        sys.exit(_STARTUP_FAILED)
+
+
+def run_in_fast_loop(main: Callable[[], Awaitable[None]]) -> None:
+    """Run `main` in a new event loop, uvloop's where it is installed.
+
+    Raises:
+        RuntimeError: An event loop already runs in this thread.
+    """
+    anyio.run(main, backend_options={"use_uvloop": importlib.util.find_spec("uvloop") is not None})
