@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mcp._protocol.codec import encode_input_request
 from mcp.server._asking import carry_state, check_input_requests, url_elicitation_to_input_required
-from mcp.server._questions import digest_of, form_question, roots_question, sampling_question, url_question
+from mcp.server._questions import FormQuestion, RootsQuestion, SamplingQuestion, UrlQuestion, digest_of
 from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from mcp_types import (
     CallToolResult,
@@ -103,15 +103,15 @@ def expected_digest(request: InputRequest) -> str:
 
 @pytest.mark.rule("MRTR-22", "MRTR-37")
 def test_a_question_is_recognised_by_what_the_modern_wire_shows_of_it() -> None:
-    form = form_question('Naïve "\ud800"', Login)
-    url = url_question("m", "https://a/b", "first id")
-    sample = sampling_question(sampling(temperature=0.5).params)
+    form = FormQuestion('Naïve "\ud800"', Login)
+    url = UrlQuestion("m", "https://a/b", "first id")
+    sample = SamplingQuestion(sampling(temperature=0.5).params)
 
-    for question in (form, url, sample, roots_question()):
-        assert question.digest == expected_digest(question.request) == digest_of(question.request)
+    for question in (form, url, sample, RootsQuestion()):
+        assert question.digest == expected_digest(question.request()) == digest_of(question.request())
         assert len(question.digest) == 22
-    assert url.digest == url_question("m", "https://a/b", "second id").digest
-    assert form.digest != form_question("Naïve", Login).digest
+    assert url.digest == UrlQuestion("m", "https://a/b", "second id").digest
+    assert form.digest != FormQuestion("Naïve", Login).digest
 
 
 @pytest.mark.rule("MRTR-22")
@@ -119,13 +119,13 @@ def test_a_docstring_and_a_class_name_are_no_part_of_the_question() -> None:
     class Other(BaseModel):
         username: str = Field(description="Naïve \ud800 name")
 
-    assert form_question("m", Login).digest == form_question("m", Other).digest
+    assert FormQuestion("m", Login).digest == FormQuestion("m", Other).digest
 
 
 def test_numbers_that_are_equal_make_equal_questions() -> None:
-    one = sampling_question(sampling(metadata={"a": 1, "b": [2.0]}).params)
-    other = sampling_question(sampling(metadata={"a": 1.0, "b": [2]}).params)
-    different = sampling_question(sampling(metadata={"a": True, "b": [2]}).params)
+    one = SamplingQuestion(sampling(metadata={"a": 1, "b": [2.0]}).params)
+    other = SamplingQuestion(sampling(metadata={"a": 1.0, "b": [2]}).params)
+    different = SamplingQuestion(sampling(metadata={"a": True, "b": [2]}).params)
 
     assert one.digest == other.digest != different.digest
 
@@ -210,4 +210,4 @@ def test_where_nothing_can_be_asked_it_is_an_internal_error(method: str, wanted:
 def test_sampling_with_tools_is_another_question_than_without() -> None:
     tool = Tool(name="t", input_schema={"type": "object"})
 
-    assert sampling_question(sampling(tools=[tool]).params).digest != sampling_question(sampling().params).digest
+    assert SamplingQuestion(sampling(tools=[tool]).params).digest != SamplingQuestion(sampling().params).digest

@@ -85,7 +85,7 @@ class AskNow:
 
     async def __call__(self, key: str, question: Question[OutcomeT]) -> OutcomeT:
         """Send the question, again if need be, and return what became of it."""
-        request = question.request
+        request = question.request()
         if self._send is None:
             raise NoBackChannelError(request.method)
         require_capability(request, self._capabilities, f"resolver {key!r}")
@@ -98,7 +98,7 @@ class AskNow:
             except InvalidAnswerError as error:
                 if not retries_left:
                     raise
-                request = with_advice(question.request, error.advice)
+                request = with_advice(question.request(), error.advice)
         raise AssertionError("unreachable")  # pragma: no cover
 
     async def _exchange(self, key: str, method: str, params: dict[str, Any] | None) -> dict[str, Any]:
@@ -199,8 +199,9 @@ class AskLater:
             del self.record.answers[key]
         elif key in self._unasked:
             self._discarded(key, _NO_STATE)
-        require_capability(question.request, self._capabilities, f"resolver {key!r}")
-        self.pending[key] = question.request if advice is None else with_advice(question.request, advice)
+        request = question.request()
+        require_capability(request, self._capabilities, f"resolver {key!r}")
+        self.pending[key] = request if advice is None else with_advice(request, advice)
         self.record.asked[key] = question.digest
         raise Unanswered
 

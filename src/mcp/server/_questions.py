@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic
 
 from pydantic import BaseModel, ValidationError
@@ -39,115 +38,154 @@ OutcomeT = TypeVar("OutcomeT", default=Any, covariant=True)
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True)
-class Question(Generic[OutcomeT]):
+class Question(ABC, Generic[OutcomeT]):
     """One question to the client.
 
     Attributes:
-        request: What is sent.
         digest: What it is recognised by: equal for questions that look equal on the modern wire.
-        answer_type: The result that answers it.
-        read: Turns a result into the outcome; raises `InvalidAnswerError`.
     """
 
-    request: InputRequest
-    digest: str
-    answer_type: type[InputResponse]
-    read: Callable[[InputResponse], OutcomeT]
+    __slots__ = ("digest",)
 
+    digest: str
+
+    @abstractmethod
+    def request(self) -> InputRequest:
+        """Return what is sent. Only then it is made: a question that is answered already is merely recognised."""
+
+    @abstractmethod
     def decode(self, answer: dict[str, Any]) -> InputResponse:
-        """Read a result in wire form.
+        """Turn a result in wire form into its model.
 
         Raises:
             InvalidAnswerError: It is another kind of result.
         """
+
+    @abstractmethod
+    def read(self, answer: InputResponse) -> OutcomeT:
+        """Turn a result into the outcome.
+
+        Raises:
+            InvalidAnswerError: It cannot be used.
+        """
+
+
+class _Elicitation(Question[OutcomeT]):
+    """A question to the user."""
+
+    __slots__ = ()
+
+    def decode(self, answer: dict[str, Any]) -> ElicitResult:
+        """Turn a result in wire form into its model."""
         try:
-            return self.answer_type.model_validate(answer)
+            return ElicitResult.model_validate(answer)
         except ValidationError:
-            raise self.wrong_kind() from None
-
-    def wrong_kind(self) -> InvalidAnswerError:
-        """The error for an answer that is another kind of result."""
-        if self.answer_type is ElicitResult:
-            return InvalidAnswerError("received a non-elicitation response")
-        return InvalidAnswerError("received a response of the wrong kind")
+            raise _no_elicitation() from None
 
 
-def form_question(message: str, schema: type[ModelT]) -> Question[ElicitationResult[ModelT]]:
-    """Ask the user to fill in a form.
+class FormQuestion(_Elicitation[ElicitationResult[ModelT]]):
+    """Asks the user to fill in a form.
 
     Raises:
         TypeError: The schema is no model class, or has a field that no form can hold.
     """
-    form = form_of(schema)
-    request = ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=form.schema))
-    # What `canonical_json` makes of the request, put together from parts: the schema's is made once for each class.
-    params = f'"message":{canonical_json(message)},"mode":"form","requestedSchema":{form.canonical}'
-    digest = _digest(f'{{"method":"elicitation/create","params":{{{params}}}}}')
-    question: Question[ElicitationResult[ModelT]]
 
-    def read(answer: InputResponse) -> ElicitationResult[ModelT]:
+    __slots__ = ("_form", "_message")
+
+    def __init__(self, message: str, schema: type[ModelT]) -> None:
+        self._form = form_of(schema)
+        self._message = message
+        # What `canonical_json` makes of the request, put together: the schema's part is made once for each class.
+        params = f'"message":{canonical_json(message)},"mode":"form","requestedSchema":{self._form.canonical}'
+        self.digest = _digest(f'{{"method":"elicitation/create","params":{{{params}}}}}')
+
+    def request(self) -> ElicitRequest:
+        """Return what is sent."""
+        return ElicitRequest(params=ElicitRequestFormParams(message=self._message, requested_schema=self._form.schema))
+
+    def read(self, answer: InputResponse) -> ElicitationResult[ModelT]:
+        """Turn a result into the outcome."""
         if not isinstance(answer, ElicitResult):
-            raise question.wrong_kind()
-        return read_form_answer(form, answer)
-
-    question = Question(request, digest, ElicitResult, read)
-    return question
+            raise _no_elicitation()
+        return read_form_answer(self._form, answer)
 
 
-def url_question(message: str, url: str, elicitation_id: str | None = None) -> Question[UrlElicitationResult]:
-    """Ask the user to visit a URL."""
-    params = ElicitRequestURLParams(message=message, url=url, elicitation_id=elicitation_id)
-    request = ElicitRequest(params=params)
-    question: Question[UrlElicitationResult]
+class UrlQuestion(_Elicitation[UrlElicitationResult]):
+    """Asks the user to visit a URL."""
 
-    def read(answer: InputResponse) -> UrlElicitationResult:
+    __slots__ = ("_params",)
+
+    def __init__(self, message: str, url: str, elicitation_id: str | None = None) -> None:
+        self._params = ElicitRequestURLParams(message=message, url=url, elicitation_id=elicitation_id)
+        self.digest = digest_of(self.request())
+
+    def request(self) -> ElicitRequest:
+        """Return what is sent."""
+        return ElicitRequest(params=self._params)
+
+    def read(self, answer: InputResponse) -> UrlElicitationResult:
+        """Turn a result into the outcome."""
         if not isinstance(answer, ElicitResult):
-            raise question.wrong_kind()
+            raise _no_elicitation()
         return read_url_answer(answer)
 
-    question = Question(request, digest_of(request), ElicitResult, read)
-    return question
 
+class SamplingQuestion(Question[CreateMessageResult | CreateMessageResultWithTools]):
+    """Asks the client's model. With tools, the answer is the result that can hold tool calls."""
 
-def sampling_question(
-    params: CreateMessageRequestParams,
-) -> Question[CreateMessageResult | CreateMessageResultWithTools]:
-    """Ask the client's model. With tools, the answer is the result that can hold tool calls."""
-    request = CreateMessageRequest(params=params)
-    question: Question[CreateMessageResult | CreateMessageResultWithTools]
-    answer_type = CreateMessageResultWithTools if uses_tools(params) else CreateMessageResult
+    __slots__ = ("_answer_type", "_params")
 
-    def read(answer: InputResponse) -> CreateMessageResult | CreateMessageResultWithTools:
-        if isinstance(answer, answer_type):
+    def __init__(self, params: CreateMessageRequestParams) -> None:
+        with_tools = params.tools is not None or params.tool_choice is not None
+        self._answer_type = CreateMessageResultWithTools if with_tools else CreateMessageResult
+        self._params = params
+        self.digest = digest_of(self.request())
+
+    def request(self) -> CreateMessageRequest:
+        """Return what is sent."""
+        return CreateMessageRequest(params=self._params)
+
+    def decode(self, answer: dict[str, Any]) -> CreateMessageResult | CreateMessageResultWithTools:
+        """Turn a result in wire form into its model."""
+        try:
+            return self._answer_type.model_validate(answer)
+        except ValidationError:
+            raise _wrong_kind() from None
+
+    def read(self, answer: InputResponse) -> CreateMessageResult | CreateMessageResultWithTools:
+        """Turn a result into the outcome."""
+        if isinstance(answer, self._answer_type):
             return answer
         if isinstance(answer, (CreateMessageResult, CreateMessageResultWithTools)):
-            converted = question.decode(answer.model_dump(by_alias=True))
-            assert isinstance(converted, answer_type)
-            return converted
-        raise question.wrong_kind()
-
-    question = Question(request, digest_of(request), answer_type, read)
-    return question
+            # What kind it is was guessed from its content: one piece fits both.
+            return self.decode(answer.model_dump(by_alias=True))
+        raise _wrong_kind()
 
 
-def roots_question() -> Question[ListRootsResult]:
-    """Ask for the client's roots."""
-    request = ListRootsRequest()
-    question: Question[ListRootsResult]
+class RootsQuestion(Question[ListRootsResult]):
+    """Asks for the client's roots."""
 
-    def read(answer: InputResponse) -> ListRootsResult:
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.digest = digest_of(self.request())
+
+    def request(self) -> ListRootsRequest:
+        """Return what is sent."""
+        return ListRootsRequest()
+
+    def decode(self, answer: dict[str, Any]) -> ListRootsResult:
+        """Turn a result in wire form into its model."""
+        try:
+            return ListRootsResult.model_validate(answer)
+        except ValidationError:
+            raise _wrong_kind() from None
+
+    def read(self, answer: InputResponse) -> ListRootsResult:
+        """Turn a result into the outcome."""
         if not isinstance(answer, ListRootsResult):
-            raise question.wrong_kind()
+            raise _wrong_kind()
         return answer
-
-    question = Question(request, digest_of(request), ListRootsResult, read)
-    return question
-
-
-def uses_tools(params: CreateMessageRequestParams) -> bool:
-    """Whether a sampling request is one with tools (also with an empty list of them)."""
-    return params.tools is not None or params.tool_choice is not None
 
 
 def digest_of(request: InputRequest) -> str:
@@ -157,3 +195,11 @@ def digest_of(request: InputRequest) -> str:
 
 def _digest(canonical: str) -> str:
     return urlsafe_b64encode(hashlib.sha256(canonical.encode("ascii")).digest()[:16]).rstrip(b"=").decode("ascii")
+
+
+def _no_elicitation() -> InvalidAnswerError:
+    return InvalidAnswerError("received a non-elicitation response")
+
+
+def _wrong_kind() -> InvalidAnswerError:
+    return InvalidAnswerError("received a response of the wrong kind")

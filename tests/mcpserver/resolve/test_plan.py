@@ -3,8 +3,10 @@
 import functools
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from typing import Annotated, Any, Optional
 
+import anyio
 import pytest
 from pydantic import BaseModel
 
@@ -19,7 +21,7 @@ from mcp.server.mcpserver.resolve import (
     find_resolved_parameters,
     returns_input_required,
 )
-from mcp.server.mcpserver.resolve.plan import analyse
+from mcp.server.mcpserver.resolve.plan import analyse, never_waits
 from mcp.server.mcpserver.resolve.run import build_plan
 from mcp_types import CallToolResult, InputRequiredResult
 from tests.mcpserver.resolve.rounds import Amount, Login, arguments_of, plan_of
@@ -350,3 +352,44 @@ def test_keys_are_the_same_in_another_process() -> None:
 
     assert len(runs) == 1
     assert "0x" not in next(iter(runs))
+
+
+async def _waits() -> None: ...
+
+
+class Async:
+    async def quick(self) -> None: ...
+    async def slow(self) -> None:
+        await _waits()
+
+    async def __call__(self) -> None: ...
+
+
+def test_only_code_without_await_is_said_never_to_wait() -> None:
+    async def quick() -> Elicit[Login]:
+        values = [2 * n for n in range(3)]
+        return Elicit(f"{values}", Login)
+
+    async def with_group() -> None:
+        async with anyio.create_task_group():
+            pass
+
+    async def with_loop(items: AsyncIterator[int]) -> None:
+        async for _ in items:
+            pass
+
+    async def comprehends(items: AsyncIterator[int]) -> list[int]:
+        return [n async for n in items]
+
+    async def lazily() -> object:
+        return (await _waits() for _ in range(3))
+
+    @functools.wraps(quick)
+    async def decorated() -> None:
+        await quick()
+
+    assert all(never_waits(fn) for fn in (quick, functools.partial(quick), Async().quick, ask_login, lazily))
+    assert not any(
+        never_waits(fn)
+        for fn in (with_group, with_loop, comprehends, decorated, Async().slow, Async(), Async, plain_login, len)
+    )

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 
-from mcp.server._questions import Question, form_question, roots_question, sampling_question, url_question
+from mcp.server._questions import FormQuestion, Question, RootsQuestion, SamplingQuestion, UrlQuestion
 from mcp.server.elicitation import ElicitationResult, UrlElicitationResult
 from mcp_types import (
     CreateMessageRequestParams,
@@ -70,7 +70,7 @@ class Elicit(Generic[T]):
 
     def question(self) -> Question[ElicitationResult[T]]:
         """Return what is sent, and how its answer is read."""
-        return form_question(self.message, self.schema)
+        return FormQuestion(self.message, self.schema)
 
 
 class ElicitUrl:
@@ -92,7 +92,7 @@ class ElicitUrl:
     def question(self) -> Question[UrlElicitationResult]:
         """Return what is sent, and how its answer is read."""
         # Older revisions require an id; on the modern wire it is left out.
-        return url_question(self.message, self.url, uuid4().hex)
+        return UrlQuestion(self.message, self.url, uuid4().hex)
 
 
 class Sample:
@@ -144,7 +144,7 @@ class Sample:
 
     def question(self) -> Question[CreateMessageResult | CreateMessageResultWithTools]:
         """Return what is sent, and how its answer is read."""
-        return sampling_question(self.params)
+        return SamplingQuestion(self.params)
 
 
 class ListRoots:
@@ -154,7 +154,7 @@ class ListRoots:
 
     def question(self) -> Question[ListRootsResult]:
         """Return what is sent, and how its answer is read."""
-        return roots_question()
+        return RootsQuestion()
 
 
 Marker = Elicit[Any] | ElicitUrl | Sample | ListRoots

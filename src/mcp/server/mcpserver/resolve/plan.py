@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import inspect
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ OwnerKind: TypeAlias = Literal["tool", "prompt", "resource"]
 
 _EMPTY: Final = inspect.Parameter.empty
 _COLLECTORS: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+# `await` and `async with` get an awaitable; `async for` gets an iterator first.
+_WAITING: Final = frozenset({"GET_AWAITABLE", "GET_AITER"})
 _OWNERS: Final[dict[OwnerKind, str]] = {"tool": "Tool", "prompt": "Prompt", "resource": "Resource"}
 
 
@@ -83,6 +86,7 @@ class Node:
         name: What messages call it.
         key: What the protocol calls it: the same in every process that registers the same code.
         is_async: Whether calling it yields something to await.
+        never_waits: Whether it is certain to run to its end without giving way to other tasks.
         positional: The sources of its positional-only parameters.
         keywords: The sources of its other parameters.
         dependencies: How many resolvers it waits for.
@@ -94,6 +98,7 @@ class Node:
     name: str
     key: str = ""
     is_async: bool = False
+    never_waits: bool = False
     positional: list[Source] = field(default_factory=list["Source"])
     keywords: dict[str, Source] = field(default_factory=dict[str, "Source"])
     dependencies: int = 0
@@ -192,7 +197,7 @@ class _Walk:
 
     def _analyse(self, fn: Callable[..., Any]) -> Node:
         parameters = parameters_of(fn)
-        node = Node(fn, callable_name(fn), is_async=is_async_callable(fn))
+        node = Node(fn, callable_name(fn), is_async=is_async_callable(fn), never_waits=never_waits(fn))
         hints = hints_of(fn)
         _check_question(node.name, hints.get("return"))
         resolved = find_markers(fn, hints)
@@ -269,6 +274,15 @@ def is_async_callable(fn: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(target) or (
         not inspect.isclass(target) and inspect.iscoroutinefunction(getattr(target, "__call__", None))  # noqa: B004
     )
+
+
+def never_waits(fn: Callable[..., Any]) -> bool:
+    """Whether a callable is a coroutine function whose code has no `await` of any kind, as most that only ask have."""
+    target: Any = underlying(fn)
+    code: Any = getattr(getattr(target, "__func__", target), "__code__", None)
+    if not inspect.iscoroutinefunction(target) or code is None or "GET_AWAITABLE" not in dis.opmap:
+        return False
+    return not any(instruction.opname in _WAITING for instruction in dis.get_instructions(code))
 
 
 def _identity(fn: Callable[..., Any]) -> Hashable:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import anyio
 import anyio.to_thread
 
-from mcp._protocol.era import MODERN
+from mcp._protocol.era import MODERN, era_of
 from mcp.server._asking import Ask, AskLater, AskNow, Unanswered, carry_state
 from mcp.server.elicitation import (
     AcceptedElicitation,
@@ -145,7 +145,17 @@ def build_plan(
 class _Run:
     """One walk through the graph."""
 
-    __slots__ = ("_arguments", "_context", "_failure", "_limiter", "_max_answer_retries", "_values", "_waiting", "ask")
+    __slots__ = (
+        "_arguments",
+        "_asks_now",
+        "_context",
+        "_failure",
+        "_limiter",
+        "_max_answer_retries",
+        "_values",
+        "_waiting",
+        "ask",
+    )
 
     def __init__(
         self,
@@ -164,18 +174,30 @@ class _Run:
         # What each resolver came to, and whether that is the outcome of a question.
         self._values: dict[Node, tuple[Any, bool]] = {}
         self._failure: Exception | None = None
+        self._asks_now = context.protocol_version is not None and era_of(context.protocol_version) is not MODERN
 
     async def drive(self, ready: list[Node]) -> None:
         """Run resolvers, and then those that waited for them, until nothing is left that can run."""
-        while len(ready) == 1:  # the common case needs no task group
-            ready = await self._step(ready[0])
-        if not ready:
-            return
-        async with anyio.create_task_group() as group:
-            for node in ready:
-                group.start_soon(self._branch, node, group.cancel_scope)
-        if self._failure is not None:
-            raise self._failure
+        pending = list(ready)
+        slow: list[Node] = []
+        while pending:
+            node = pending.pop(0)
+            # A task group costs more than all the rest; what cannot overlap with anything does not need one.
+            if self._runs_at_once(node) or not (pending or slow):
+                pending += await self._step(node)
+            else:
+                slow.append(node)
+        if len(slow) == 1:
+            await self.drive(slow)
+        elif slow:
+            async with anyio.create_task_group() as group:
+                for node in slow:
+                    group.start_soon(self._branch, node, group.cancel_scope)
+            if self._failure is not None:
+                raise self._failure
+
+    def _runs_at_once(self, node: Node) -> bool:
+        return node.never_waits and not self._asks_now
 
     async def _branch(self, node: Node, scope: anyio.CancelScope) -> None:
         # The first failure ends the call and is raised as it is, not as a group.
