@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from mcp import Client, StdioServerParameters
+from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp.types import ElicitRequestParams, ElicitResult
 
@@ -30,6 +30,8 @@ def connect(target: str, mode: str) -> Client:
 
         return Client(server, mode=mode, elicitation_callback=answer)
     if target == "stdio":
+        from mcp import StdioServerParameters  # the next era's transport: not every version has it
+
         command = [str(Path(__file__).with_name("bench_server.py")), "stdio"]
         parameters = StdioServerParameters(command=sys.executable, args=command)
         return Client(parameters, mode=mode, elicitation_callback=answer)
