@@ -151,9 +151,9 @@ class LoggingMessageNotificationParams(NotificationParams):
     """The message: any JSON value."""
 
     @model_serializer(mode="wrap")
-    def _write_null(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # A required member stays when members that are None are left out.
-        written = handler(self)
+    def _write_null(self, handler: SerializerFunctionWrapHandler):
+        # A required member stays when members that are None are left out. A return type would replace the JSON schema.
+        written: dict[str, Any] = handler(self)
         return written if self.data is not None else {**written, "data": None}
 
 
