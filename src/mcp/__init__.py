@@ -11,7 +11,7 @@ from mcp.shared._lazy import lazy_names
 
 if TYPE_CHECKING:
     from mcp import types as types
-    from mcp.client._input_required import InputRequiredRoundsExceededError as InputRequiredRoundsExceededError
+    from mcp._protocol.input_required import InputRequiredRoundsExceededError as InputRequiredRoundsExceededError
     from mcp.client.client import Client as Client
     from mcp.client.session import ClientSession as ClientSession
     from mcp.server.session import ServerSession as ServerSession
@@ -270,7 +270,7 @@ __all__ = [
 _HOMES = {
     "Client": "mcp.client.client",
     "ClientSession": "mcp.client.session",
-    "InputRequiredRoundsExceededError": "mcp.client._input_required",
+    "InputRequiredRoundsExceededError": "mcp._protocol.input_required",
     "InvalidUriTemplate": "mcp.shared.uri_template",
     "MCPDeprecationWarning": "mcp.shared.exceptions",
     "MCPError": "mcp.shared.exceptions",

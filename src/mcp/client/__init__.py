@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mcp.shared._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from mcp.client._input_required import InputRequiredRoundsExceededError as InputRequiredRoundsExceededError
+    from mcp._protocol.input_required import InputRequiredRoundsExceededError as InputRequiredRoundsExceededError
     from mcp.client._notifications import IncomingMessage as IncomingMessage
     from mcp.client._transport import Transport as Transport
     from mcp.client.client import CacheMode as CacheMode
@@ -31,7 +31,7 @@ _HOMES = {
     "ClientRequestContext": "mcp.client.session",
     "ClientSession": "mcp.client.session",
     "IncomingMessage": "mcp.client._notifications",
-    "InputRequiredRoundsExceededError": "mcp.client._input_required",
+    "InputRequiredRoundsExceededError": "mcp._protocol.input_required",
     "Transport": "mcp.client._transport",
 }
 

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias, TypeVar, cast
 
 import anyio
 from pydantic import BaseModel
 
 import mcp_types as types
+from mcp._protocol.input_required import Answer, InputRequiredRoundsExceededError, Wait, input_required
 from mcp.client._answers import check_answer
 from mcp.client._params import with_answers
 from mcp.client.session import ClientRequestContext, ClientSession
 from mcp_types import InputRequiredResult
 
+__all__ = ["InputRequiredRoundsExceededError", "Send", "answer_all", "answer_rounds"]
+
 ResultT = TypeVar("ResultT", bound=BaseModel)
 
 Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[ResultT | InputRequiredResult]]
-
-
-class InputRequiredRoundsExceededError(RuntimeError):
-    """The server kept asking for input past the client's limit."""
-
-    def __init__(self, max_rounds: int, only_state: int = 0) -> None:
-        text = (
-            f"Server returned InputRequiredResult for more than {max_rounds} rounds; raise input_required_max_rounds "
-            "on the Client, or use client.session.<method>(..., allow_input_required=True) to drive the loop manually."
-        )
-        if only_state:
-            text += f" {only_state} of the rounds carried only state and asked nothing."
-        super().__init__(text)
-        self.max_rounds = max_rounds
 
 
 async def answer_rounds(
@@ -41,26 +30,22 @@ async def answer_rounds(
     max_rounds: int,
 ) -> ResultT:
     """Answer the server's questions with the session's callbacks until the result is final."""
-    wait = 0.05
-    only_state = 0
-    for _ in range(max_rounds):
-        if not isinstance(result, InputRequiredResult):
-            return result
-        responses = None
-        if result.input_requests:
-            responses = await answer_all(session, result.input_requests)
-            wait = 0.05
+    rounds = input_required(result, max_rounds)
+    outcome: object = None
+    while True:
+        try:
+            effect = rounds.send(outcome)
+        except StopIteration as done:
+            return cast("ResultT", done.value)
+        if isinstance(effect, Answer):
+            outcome = await answer_all(session, effect.requests)
+        elif isinstance(effect, Wait):
+            outcome = await anyio.sleep(effect.seconds)
         else:
-            only_state += 1
-            await anyio.sleep(wait)
-            wait = min(wait * 2, 0.25)
-        result = await send(with_answers(params, responses, result.request_state))
-    if isinstance(result, InputRequiredResult):
-        raise InputRequiredRoundsExceededError(max_rounds, only_state)
-    return result
+            outcome = await send(with_answers(params, effect.responses, effect.state))
 
 
-async def answer_all(session: ClientSession, requests: types.InputRequests) -> types.InputResponses:
+async def answer_all(session: ClientSession, requests: Mapping[str, types.InputRequest]) -> types.InputResponses:
     """Answer all questions of one round at the same time; the first refusal or failure ends the others.
 
     Raises:

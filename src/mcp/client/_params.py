@@ -46,7 +46,7 @@ def progress_params(
 
 
 def with_answers(
-    params: dict[str, Any], input_responses: types.InputResponses | None, request_state: str | None
+    params: dict[str, Any], input_responses: Mapping[str, types.InputResponse] | None, request_state: str | None
 ) -> dict[str, Any]:
     """Return params with answers and state added, as a retry carries them."""
     if input_responses is None and request_state is None:

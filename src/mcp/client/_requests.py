@@ -4,35 +4,43 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import anyio
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 import mcp_types as types
 from mcp._engine.link import Link, OnNotification, OutgoingRequest
 from mcp._protocol.codec import InvalidServerResult, decode_result
-from mcp._protocol.era import defines_notification
+from mcp._protocol.era import MODERN, defines_notification
+from mcp._protocol.fields import dump
 from mcp.client._notifications import Notifications, ProgressFnT
 from mcp.client._outgoing import Limits, Metadata, exchange_in_time, own_metadata
+from mcp.client._params import mirror_name, model_of
 from mcp.client._tool_schemas import ToolSchemas
 from mcp.client._verbs import SessionVerbs, needs_input
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ClientMessageMetadata
 from mcp_types import SERVER_INFO_META_KEY, InputRequiredResult
 from mcp_types.jsonrpc import (
     CONNECTION_CLOSED,
     HEADER_MISMATCH,
     METHOD_NOT_FOUND,
-    UNSUPPORTED_PROTOCOL_VERSION,
     RequestId,
 )
 from mcp_types.methods import INPUT_REQUIRED_METHODS
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 logger = logging.getLogger(__name__)
 
-AnyT = TypeVar("AnyT")
+ReceiveResultT = TypeVar("ReceiveResultT")
 ResultT = TypeVar("ResultT", bound=BaseModel)
+
+_DEFERRED = ConfigDict(defer_build=True)
+_OPEN_RESULTS: dict[type[BaseModel], TypeAdapter[Any]] = {
+    types.CallToolResult: TypeAdapter(types.CallToolResult | InputRequiredResult, config=_DEFERRED),
+    types.GetPromptResult: TypeAdapter(types.GetPromptResult | InputRequiredResult, config=_DEFERRED),
+    types.ReadResourceResult: TypeAdapter(types.ReadResourceResult | InputRequiredResult, config=_DEFERRED),
+}
 
 _VERBS: Final[Mapping[object, str]] = {
     types.CallToolResult: "call_tool",
@@ -62,6 +70,54 @@ class SessionRequests(SessionVerbs):
         self._version: str | None = None
         self._metadata: Metadata | None = None
         self._state = "new"
+        if type(self).send_request is not SessionRequests.send_request:
+            # A subclass that overrides `send_request` wants to see what the verbs send, as models.
+            self._ask = self._ask_with_models
+            self._ask_open = self._ask_open_with_models
+
+    async def send_request(
+        self,
+        request: types.ClientRequest | types.Request[Any, Any],
+        result_type: type[ReceiveResultT] | TypeAdapter[ReceiveResultT],
+        request_read_timeout_seconds: float | None = None,
+        metadata: ClientMessageMetadata | None = None,
+        progress_callback: ProgressFnT | None = None,
+    ) -> ReceiveResultT:
+        """Send any request, also one that the protocol does not define.
+
+        Args:
+            request: The request.
+            result_type: What to read its result into; `dict` keeps every member.
+            request_read_timeout_seconds: Seconds to wait for the answer, if not the session's.
+            metadata: Headers for this message.
+            progress_callback: Receives the request's progress.
+
+        Raises:
+            MCPError: The server answered an error, or there was no answer.
+            ValueError: The request names a param for `Mcp-Name` that it does not have.
+        """
+        wire = dump(request, MODERN)
+        method: str = wire["method"]
+        params: dict[str, Any] | None = wire.get("params")
+        meta: dict[str, Any] | None = params.pop("_meta", None) if params is not None else None
+        headers = dict(metadata.headers or {}) if metadata is not None else {}
+        if request.name_param is not None:
+            mirror_name(headers, method, params, request.name_param)
+        result = await self._exchange(
+            method,
+            params,
+            meta,
+            request_read_timeout_seconds,
+            progress_callback,
+            by_hand=any(result_type is adapter for adapter in _OPEN_RESULTS.values()),
+            headers=headers,
+        )
+        return read_result(method, result, result_type)
+
+    async def send_notification(self, notification: types.ClientNotification | types.Notification[Any, Any]) -> None:
+        """Send a notification. One that the negotiated version does not define is dropped."""
+        wire = dump(notification, MODERN)
+        await self._notify(wire["method"], wire.get("params"))
 
     async def _exchange(
         self,
@@ -220,8 +276,35 @@ class SessionRequests(SessionVerbs):
             self._tools.miss(name)
             logger.warning("Tool %s not listed by server, cannot validate any structured content", name)
 
+    async def _ask_with_models(
+        self,
+        method: str,
+        params: dict[str, Any] | None,
+        result_type: type[ResultT],
+        meta: Mapping[str, Any] | None = None,
+    ) -> ResultT:
+        return await self.send_request(model_of(method, params, meta), result_type)
 
-def read_result(method: str, wire: dict[str, Any], result_type: type[AnyT] | TypeAdapter[AnyT]) -> AnyT:
+    async def _ask_open_with_models(
+        self,
+        method: str,
+        params: dict[str, Any],
+        result_type: type[ResultT],
+        meta: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        progress_callback: ProgressFnT | None = None,
+        *,
+        by_hand: bool = False,
+        headers: Mapping[str, str] | None = None,
+    ) -> ResultT | InputRequiredResult:
+        wanted = _OPEN_RESULTS[result_type] if by_hand else result_type
+        metadata = ClientMessageMetadata(headers=dict(headers)) if headers else None
+        return await self.send_request(model_of(method, params, meta), wanted, timeout, metadata, progress_callback)
+
+
+def read_result(
+    method: str, wire: dict[str, Any], result_type: type[ReceiveResultT] | TypeAdapter[ReceiveResultT]
+) -> ReceiveResultT:
     """Read a result into the type that the caller of `send_request` wants.
 
     Raises:
@@ -239,14 +322,3 @@ def read_server_info(meta: Mapping[str, Any] | None) -> types.Implementation | N
         return types.Implementation.model_validate((meta or {})[SERVER_INFO_META_KEY])
     except (KeyError, ValidationError):
         return None
-
-
-def shared_version(error: MCPError) -> str | None:
-    """Find the newest version that both sides speak in a server's refusal of a version."""
-    data: object = error.data
-    if error.code != UNSUPPORTED_PROTOCOL_VERSION or not isinstance(data, dict):
-        return None
-    supported = cast("dict[str, object]", data).get("supported")
-    named = cast("list[object]", supported) if isinstance(supported, list) else []
-    shared = [version for version in MODERN_PROTOCOL_VERSIONS if version in named]
-    return shared[-1] if shared else None

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import anyio
 from pydantic import BaseModel
-from typing_extensions import deprecated
+from typing_extensions import Self, deprecated
 
 import mcp_types as types
 from mcp._engine.link import Link
@@ -32,6 +32,7 @@ from mcp.client._verbs import (
 from mcp.client.session import (
     ClientSession,
     ElicitationFnT,
+    LegacySuspected,
     ListRootsFnT,
     LoggingFnT,
     MessageHandlerFnT,
@@ -49,6 +50,8 @@ DEFAULT_INPUT_REQUIRED_MAX_ROUNDS: Final = 10
 CacheMode: TypeAlias = Literal["use", "refresh", "bypass"]
 ConnectMode: TypeAlias = Literal["auto", "legacy"] | str
 """`"auto"`, `"legacy"`, or a protocol version without a handshake to speak without asking."""
+
+_NOT_NEGATIVE = ("read_timeout_seconds", "total_timeout_seconds", "input_required_timeout", "input_required_max_rounds")
 
 ResultT = TypeVar("ResultT", bound=BaseModel)
 
@@ -116,7 +119,7 @@ class Client:
 
     def __post_init__(self) -> None:
         _check_mode(self.mode)
-        for name in ("read_timeout_seconds", "input_required_max_rounds", "input_required_timeout"):
+        for name in _NOT_NEGATIVE:
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise ValueError(f"{name} must not be negative, got {value!r}")
@@ -125,7 +128,7 @@ class Client:
         _check_unavailable(self.extensions, self.cache)
         check_target(self.server, self.mode)
 
-    async def __aenter__(self) -> Client:
+    async def __aenter__(self) -> Self:
         if self._entered:
             raise RuntimeError("Client is already entered; cannot reenter")
         self._entered = True
@@ -175,11 +178,13 @@ class Client:
             session.adopt(self.prior_discover or _assumed(self.mode))
             return
         try:
-            await session.discover()
+            suspected = await session._climb()
         except TransportFailure as error:
             if error.connect_error is None:
                 raise
             raise error.connect_error from error.connect_error.__cause__
+        if suspected is not None:
+            raise _no_handshake(suspected)
 
     @property
     def session(self) -> ClientSession:
@@ -415,6 +420,15 @@ def _check_unavailable(extensions: object, cache: object) -> None:
         raise NotImplementedError("extensions= is not available")
     if cache is not None:
         raise NotImplementedError("cache= is not available: every verb asks the server; leave it out or pass None")
+
+
+def _no_handshake(suspected: LegacySuspected) -> Exception:
+    """The error for a server that seems to speak only versions with a handshake."""
+    hint = "the initialize handshake of older protocol versions is not available"
+    outcome = suspected.outcome
+    if isinstance(outcome, MCPError):
+        return MCPError(outcome.code, f"{outcome.message} (in answer to server/discover; {hint})", outcome.data)
+    return RuntimeError(f"Cannot talk to this server: {suspected.reason}; {hint}")
 
 
 def _assumed(version: str) -> types.DiscoverResult:

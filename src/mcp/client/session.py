@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, cast
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from typing_extensions import Self
 
 import mcp_types as types
 from mcp._engine.link import Link
 from mcp._protocol.codec import decode_result
-from mcp._protocol.era import MODERN
-from mcp._protocol.fields import dump
+from mcp._protocol.negotiate import DISCOVER_TIMEOUT_SECONDS, Discover, Negotiated, negotiate, newest_shared
 from mcp.client._answers import Answers
+from mcp.client._http.backend import TransportFailure
 from mcp.client._notifications import IncomingMessage, Notifications, ProgressFnT
 from mcp.client._outgoing import Limits, Metadata
-from mcp.client._params import mirror_name, model_of
-from mcp.client._requests import SessionRequests, read_result, read_server_info, shared_version
+from mcp.client._requests import SessionRequests, read_server_info
 from mcp.client._tool_schemas import ToolSchemas
 from mcp.client._transport import ReadStream, WriteStream
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import ClientMessageMetadata, SessionMessage
-from mcp_types import InputRequiredResult, RequestParamsMeta
+from mcp.shared.message import SessionMessage
+from mcp_types import RequestParamsMeta
 from mcp_types.jsonrpc import ErrorData, RequestId
-from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 __all__ = [
+    "DISCOVER_TIMEOUT_SECONDS",
     "ClientRequestContext",
     "ClientSession",
     "ElicitationFnT",
@@ -39,17 +39,12 @@ __all__ = [
     "SamplingFnT",
 ]
 
-ReceiveResultT = TypeVar("ReceiveResultT")
-ResultT = TypeVar("ResultT", bound=BaseModel)
 
-DISCOVER_TIMEOUT_SECONDS = 10.0
+class LegacySuspected(NamedTuple):
+    """A server that does not answer `server/discover` as a modern one does."""
 
-_DEFERRED = ConfigDict(defer_build=True)
-_OPEN_RESULTS: dict[type[BaseModel], TypeAdapter[Any]] = {
-    types.CallToolResult: TypeAdapter(types.CallToolResult | InputRequiredResult, config=_DEFERRED),
-    types.GetPromptResult: TypeAdapter(types.GetPromptResult | InputRequiredResult, config=_DEFERRED),
-    types.ReadResourceResult: TypeAdapter(types.ReadResourceResult | InputRequiredResult, config=_DEFERRED),
-}
+    reason: str | None
+    outcome: dict[str, Any] | MCPError
 
 
 @dataclass(kw_only=True)
@@ -172,12 +167,8 @@ class ClientSession(SessionRequests):
             extensions=extensions,
         )
         self._discover_result: types.DiscoverResult | None = None
-        if type(self).send_request is not ClientSession.send_request:
-            # A subclass that overrides `send_request` wants to see what the verbs send, as models.
-            self._ask = self._ask_with_models
-            self._ask_open = self._ask_open_with_models
 
-    async def __aenter__(self) -> ClientSession:
+    async def __aenter__(self) -> Self:
         if self._state != "new":
             raise RuntimeError("ClientSession is already entered; cannot reenter")
         self._state = "open"
@@ -220,50 +211,6 @@ class ClientSession(SessionRequests):
         """How the server wants to be used; `None` if it does not say."""
         return None if self._discover_result is None else self._discover_result.instructions
 
-    async def send_request(
-        self,
-        request: types.ClientRequest | types.Request[Any, Any],
-        result_type: type[ReceiveResultT] | TypeAdapter[ReceiveResultT],
-        request_read_timeout_seconds: float | None = None,
-        metadata: ClientMessageMetadata | None = None,
-        progress_callback: ProgressFnT | None = None,
-    ) -> ReceiveResultT:
-        """Send any request, also one that the protocol does not define.
-
-        Args:
-            request: The request.
-            result_type: What to read its result into; `dict` keeps every member.
-            request_read_timeout_seconds: Seconds to wait for the answer, if not the session's.
-            metadata: Headers for this message.
-            progress_callback: Receives the request's progress.
-
-        Raises:
-            MCPError: The server answered an error, or there was no answer.
-            ValueError: The request names a param for `Mcp-Name` that it does not have.
-        """
-        wire = dump(request, MODERN)
-        method: str = wire["method"]
-        params: dict[str, Any] | None = wire.get("params")
-        meta: dict[str, Any] | None = params.pop("_meta", None) if params is not None else None
-        headers = dict(metadata.headers or {}) if metadata is not None else {}
-        if request.name_param is not None:
-            mirror_name(headers, method, params, request.name_param)
-        result = await self._exchange(
-            method,
-            params,
-            meta,
-            request_read_timeout_seconds,
-            progress_callback,
-            by_hand=any(result_type is adapter for adapter in _OPEN_RESULTS.values()),
-            headers=headers,
-        )
-        return read_result(method, result, result_type)
-
-    async def send_notification(self, notification: types.ClientNotification | types.Notification[Any, Any]) -> None:
-        """Send a notification. One that the negotiated version does not define is dropped."""
-        wire = dump(notification, MODERN)
-        await self._notify(wire["method"], wire.get("params"))
-
     async def initialize(self) -> types.InitializeResult:
         """Open a session with a handshake-era server.
 
@@ -300,15 +247,32 @@ class ClientSession(SessionRequests):
             RuntimeError: There is no such version.
         """
         if self._discover_result is None:
-            try:
-                wire = await self.send_discover(LATEST_MODERN_VERSION)
-            except MCPError as error:
-                version = shared_version(error)
-                if version is None:
-                    raise
-                wire = await self.send_discover(version)
-            self.adopt(decode_result("server/discover", wire, types.DiscoverResult))
+            suspected = await self._climb()
+            outcome = None if suspected is None else suspected.outcome
+            if isinstance(outcome, MCPError):
+                raise outcome
+            if outcome is not None:
+                self.adopt(decode_result("server/discover", outcome, types.DiscoverResult))
         return cast("types.DiscoverResult", self._discover_result)
+
+    async def _climb(self) -> LegacySuspected | None:
+        """Adopt the newest version that both sides speak; return why the server seems to know none but older ones."""
+        steps = negotiate()
+        effect = next(steps)
+        outcome: dict[str, Any] | MCPError = {}
+        while isinstance(effect, Discover):
+            try:
+                outcome = await self.send_discover(effect.version)
+            except TransportFailure:
+                raise
+            except MCPError as error:
+                outcome = error
+            try:
+                effect = steps.send(outcome)
+            except StopIteration as done:
+                self.adopt(cast("types.DiscoverResult", cast("Negotiated", done.value).discover_result))
+                return None
+        return LegacySuspected(effect.reason, outcome)
 
     def adopt(self, result: types.InitializeResult | types.DiscoverResult) -> None:
         """Speak from now on as a server's answer allows.
@@ -321,13 +285,13 @@ class ClientSession(SessionRequests):
         """
         if isinstance(result, types.InitializeResult):
             raise NotImplementedError("the initialize handshake is not available; use discover()")
-        shared = [version for version in MODERN_PROTOCOL_VERSIONS if version in result.supported_versions]
-        if not shared:
+        shared = newest_shared(result.supported_versions)
+        if shared is None:
             raise RuntimeError(
                 f"No mutually supported modern protocol version (server: {result.supported_versions}, "
                 f"client: {list(MODERN_PROTOCOL_VERSIONS)})"
             )
-        self._speak(shared[-1])
+        self._speak(shared)
         self._discover_result = result
 
     def _speak(self, version: str) -> None:
@@ -349,31 +313,6 @@ class ClientSession(SessionRequests):
             The answer, or the error that stands for a missing callback.
         """
         return await self._answers.answer(ctx, request)
-
-    async def _ask_with_models(
-        self,
-        method: str,
-        params: dict[str, Any] | None,
-        result_type: type[ResultT],
-        meta: Mapping[str, Any] | None = None,
-    ) -> ResultT:
-        return await self.send_request(model_of(method, params, meta), result_type)
-
-    async def _ask_open_with_models(
-        self,
-        method: str,
-        params: dict[str, Any],
-        result_type: type[ResultT],
-        meta: Mapping[str, Any] | None = None,
-        timeout: float | None = None,
-        progress_callback: ProgressFnT | None = None,
-        *,
-        by_hand: bool = False,
-        headers: Mapping[str, str] | None = None,
-    ) -> ResultT | InputRequiredResult:
-        wanted = _OPEN_RESULTS[result_type] if by_hand else result_type
-        metadata = ClientMessageMetadata(headers=dict(headers)) if headers else None
-        return await self.send_request(model_of(method, params, meta), wanted, timeout, metadata, progress_callback)
 
 
 def _check_ways(read_stream: object, write_stream: object, dispatcher: object, link: object) -> None:
