@@ -18,7 +18,13 @@ from mcp.server.elicitation import (
 )
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.resolve import Elicit, Resolve
+from mcp.server.mcpserver.resolve import (
+    Elicit,
+    Resolve,
+    build_resolver_plans,
+    find_resolved_parameters,
+    resolve_arguments,
+)
 from mcp.shared.exceptions import MCPError
 from mcp_types import InputRequiredResult
 from tests.mcpserver.resolve.rounds import Call, Login, make_context, plan_of
@@ -399,3 +405,23 @@ async def test_a_limiter_bounds_how_many_sync_resolvers_run_at_a_time() -> None:
     await plan_of(tool).run({}, make_context(), limiter=anyio.CapacityLimiter(1))
 
     assert most == 1
+
+
+async def test_marked_parameters_can_be_filled_without_a_tool() -> None:
+    def tool(
+        item: str,
+        upper: Annotated[str, Resolve(upper_case)],
+        outcome: Annotated[ElicitationResult, Resolve(upper_case)],
+    ) -> None: ...
+
+    found = find_resolved_parameters(tool)
+    plans = build_resolver_plans(found, {"item"})
+
+    assert await resolve_arguments(found, plans, {"item": "tea"}, make_context()) == {
+        "upper": "TEA",
+        "outcome": AcceptedElicitation[Any](data="TEA"),
+    }
+
+
+async def upper_case(item: str) -> str:
+    return item.upper()

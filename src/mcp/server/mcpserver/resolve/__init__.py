@@ -9,7 +9,14 @@ from mcp.server.elicitation import (
 from mcp.server.mcpserver.resolve.annotations import returns_input_required
 from mcp.server.mcpserver.resolve.markers import Elicit, ElicitUrl, ListRoots, Resolve, Sample
 from mcp.server.mcpserver.resolve.plan import find_resolved_parameters
-from mcp.server.mcpserver.resolve.run import ResolvedArguments, ResolveError, ResolvePlan, build_plan
+from mcp.server.mcpserver.resolve.run import (
+    ResolvedArguments,
+    ResolveError,
+    ResolvePlan,
+    build_plan,
+    build_resolver_plans,
+    resolve_arguments,
+)
 
 __all__ = [
     "AcceptedElicitation",
@@ -25,6 +32,8 @@ __all__ = [
     "ResolvedArguments",
     "Sample",
     "build_plan",
+    "build_resolver_plans",
     "find_resolved_parameters",
+    "resolve_arguments",
     "returns_input_required",
 ]

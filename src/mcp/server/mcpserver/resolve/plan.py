@@ -143,8 +143,15 @@ def analyse(fn: Callable[..., Any], argument_names: Collection[str]) -> Graph | 
         InvalidSignature: A marker is misplaced, or a resolver cannot be called, or asks for what no form can hold.
     """
     found = find_markers(fn, evaluate_hints(fn))
-    if not found:
-        return None
+    return analyse_markers(found, argument_names) if found else None
+
+
+def analyse_markers(found: Mapping[str, tuple[Resolve, Want]], argument_names: Collection[str]) -> Graph:
+    """Analyse the resolvers of marked parameters.
+
+    Raises:
+        InvalidSignature: A resolver cannot be called, or asks for what no form can hold.
+    """
     walk = _Walk(frozenset(argument_names))
     parameters: dict[str, FromResolver] = {}
     for name, (marker, want) in found.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any, cast
 
 import anyio
@@ -21,7 +21,7 @@ from mcp.server.elicitation import (
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve.annotations import Want
-from mcp.server.mcpserver.resolve.markers import MARKER_TYPES, Marker
+from mcp.server.mcpserver.resolve.markers import MARKER_TYPES, Marker, Resolve
 from mcp.server.mcpserver.resolve.plan import (
     FromArgument,
     FromContext,
@@ -32,6 +32,7 @@ from mcp.server.mcpserver.resolve.plan import (
     OwnerKind,
     Source,
     analyse,
+    analyse_markers,
     refuse_two_channels,
 )
 from mcp.server.mcpserver.resolve.state import dump_record, load_record
@@ -140,6 +141,31 @@ def build_plan(
         return None
     refuse_two_channels(fn, owner_kind, owner_name)
     return ResolvePlan(graph)
+
+
+def build_resolver_plans(
+    resolved_params: Mapping[str, tuple[Resolve, bool]], tool_arg_names: set[str]
+) -> dict[Hashable, ResolvePlan]:
+    """Work out how parameters found by `find_resolved_parameters` are filled (for those who call tools themselves).
+
+    Raises:
+        InvalidSignature: A resolver cannot be called.
+    """
+    found = {
+        name: (marker, Want.OUTCOME if wants_outcome else Want.VALUE)
+        for name, (marker, wants_outcome) in resolved_params.items()
+    }
+    return {frozenset(found): ResolvePlan(analyse_markers(found, tool_arg_names))}
+
+
+async def resolve_arguments(
+    resolved_params: Mapping[str, tuple[Resolve, bool]],
+    plans: Mapping[Hashable, ResolvePlan],
+    tool_args: Mapping[str, Any],
+    context: Context[Any, Any],
+) -> dict[str, Any] | InputRequiredResult:
+    """Fill parameters by the plans that `build_resolver_plans` made for them; the same as `ResolvePlan.run`."""
+    return await plans[frozenset(resolved_params)].run(tool_args, context)
 
 
 class _Run:
