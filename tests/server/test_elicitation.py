@@ -2,6 +2,8 @@
 
 import datetime
 import enum
+import gc
+import weakref
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -13,7 +15,7 @@ from pydantic import AliasChoices, AnyUrl, BaseModel, Field, create_model
 from mcp._engine.scope import Ask, RequestScope
 from mcp._protocol.era import LEGACY, MODERN
 from mcp._protocol.metadata import ClientFacts
-from mcp.server._forms import form_of
+from mcp.server._forms import Form
 from mcp.server.elicitation import (
     AcceptedElicitation,
     AcceptedUrlElicitation,
@@ -125,15 +127,15 @@ def test_defaults_and_the_docstring_are_kept_and_a_form_may_be_empty() -> None:
 
 @pytest.mark.rule("ELICIT-6", "ELICIT-D2")
 def test_a_field_that_allows_none_renders_plainly_and_may_be_left_out() -> None:
-    class Form(BaseModel):
+    class Filled(BaseModel):
         name: str
         nick: str | None
         age: Annotated[int | None, Field(ge=0)] = None
         size: int | None = 3
 
-    assert render_elicitation_schema(Form) == {
+    assert render_elicitation_schema(Filled) == {
         "type": "object",
-        "title": "Form",
+        "title": "Filled",
         "properties": {
             "name": {"type": "string", "title": "Name"},
             "nick": {"type": "string", "title": "Nick"},
@@ -142,17 +144,17 @@ def test_a_field_that_allows_none_renders_plainly_and_may_be_left_out() -> None:
         },
         "required": ["name"],
     }
-    assert form_of(Form).read({"name": "a"}) == Form(name="a", nick=None)
-    assert form_of(Form).read({"name": "a", "nick": "b"}) == Form(name="a", nick="b")
+    assert Form(Filled).read({"name": "a"}) == Filled(name="a", nick=None)
+    assert Form(Filled).read({"name": "a", "nick": "b"}) == Filled(name="a", nick="b")
 
 
 @pytest.mark.rule("ELICIT-D2")
 def test_a_form_of_nothing_but_optional_fields_requires_nothing() -> None:
-    class Form(BaseModel):
+    class Filled(BaseModel):
         nick: str | None = Field(alias="nickName")
 
-    assert "required" not in render_elicitation_schema(Form)
-    assert form_of(Form).read({}) == Form(nickName=None)
+    assert "required" not in render_elicitation_schema(Filled)
+    assert Form(Filled).read({}) == Filled(nickName=None)
 
 
 @pytest.mark.rule("ELICIT-8", "ELICIT-D1")
@@ -178,11 +180,11 @@ def test_enum_classes_and_choices_among_one_value_render_in_place() -> None:
 
 @pytest.mark.rule("ELICIT-D1")
 def test_an_enum_comes_back_as_its_member() -> None:
-    class Form(BaseModel):
+    class Filled(BaseModel):
         colour: Colour
         more: set[Colour]
 
-    assert form_of(Form).read({"colour": "red", "more": ["blue", "red"]}).model_dump() == {
+    assert Form(Filled).read({"colour": "red", "more": ["blue", "red"]}).model_dump() == {
         "colour": Colour.RED,
         "more": {Colour.RED, Colour.BLUE},
     }
@@ -230,6 +232,8 @@ class Tree(BaseModel):
 def test_what_is_no_flat_model_is_refused() -> None:
     with pytest.raises(TypeError, match="field 'child'"):
         render_elicitation_schema(Tree)
+    with pytest.raises(TypeError, match=r"must be a pydantic model class, not 5"):
+        render_elicitation_schema(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match=r"must be a pydantic model class, not <class 'int'>"):
         render_elicitation_schema(int)  # type: ignore[arg-type]
 
@@ -238,17 +242,17 @@ def test_a_model_is_rendered_once_and_callers_get_copies() -> None:
     rendered = render_elicitation_schema(Login)
     rendered["properties"]["username"]["title"] = "changed"
 
-    assert form_of(Login) is form_of(Login)
+    assert Form(Login).rendered is Form(Login).rendered
     assert render_elicitation_schema(Login)["properties"]["username"]["title"] == "Username"
 
 
 def test_aliases_name_the_fields() -> None:
-    class Form(BaseModel):
+    class Filled(BaseModel):
         one: str = Field(alias="theOne")
         two: str = Field(validation_alias="in", serialization_alias="out")
         three: str = Field(validation_alias=AliasChoices("a", "b"))
 
-    assert list(render_elicitation_schema(Form)["properties"]) == ["theOne", "in", "a"]
+    assert list(render_elicitation_schema(Filled)["properties"]) == ["theOne", "in", "a"]
 
 
 # The direct calls
@@ -384,11 +388,21 @@ async def test_direct_calls_need_the_declared_mode() -> None:
 
 @pytest.mark.rule("ELICIT-8")
 async def test_a_form_that_cannot_be_rendered_is_never_sent() -> None:
-    class Form(BaseModel):
+    class Filled(BaseModel):
         inner: Inner
 
     asked, sent = session({"action": "accept"})
 
     with pytest.raises(TypeError, match="field 'inner'"):
-        await elicit_with_validation(asked, "m?", Form)
+        await elicit_with_validation(asked, "m?", Filled)
     assert sent == []
+
+
+def test_a_model_class_that_is_no_longer_used_is_let_go() -> None:
+    model = create_model("Temporary", v=(str, ...))
+    render_elicitation_schema(model)
+    reference = weakref.ref(model)
+    del model
+    gc.collect()
+
+    assert reference() is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, Final, Generic, cast
 from weakref import WeakKeyDictionary
 
@@ -23,23 +24,47 @@ canonical_json: Final[Callable[[Any], str]] = json.JSONEncoder(sort_keys=True, s
 """Write JSON in the one way that equal values share (ASCII, so that no text is unwritable)."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    """What a model class renders to.
+
+    Attributes:
+        schema: The schema to send. Shared: it must not be changed.
+        canonical: The canonical JSON of the part of the schema that the modern protocol sends.
+        optional: The properties that the model wants but the user may leave out; they are `None` then.
+    """
+
+    schema: dict[str, Any]
+    canonical: str
+    optional: tuple[str, ...]
+
+
+# Rendering takes longer than everything else about a question, and models do not change: once for each class. What is
+# kept must not refer to the class, or no class would ever be let go.
+_rendered: WeakKeyDictionary[type[BaseModel], _Rendered] = WeakKeyDictionary()
+
+
 class Form(Generic[ModelT]):
     """A model class as a form.
 
     Attributes:
         model: The model class.
-        schema: The schema to send. Shared: do not change it.
-        canonical: The canonical JSON of the part of the schema that the modern protocol sends.
-        optional: The properties that the model wants but the user may leave out; they are `None` then.
+        rendered: What it renders to.
+
+    Raises:
+        TypeError: It is no model class, or not a flat one.
     """
 
-    __slots__ = ("canonical", "model", "optional", "schema")
+    __slots__ = ("model", "rendered")
 
     def __init__(self, model: type[ModelT]) -> None:
+        if not (isinstance(model, type) and issubclass(model, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"An elicitation schema must be a pydantic model class, not {model!r}")
         self.model = model
-        self.schema, self.optional = _render(model)
-        modern = {member: self.schema[member] for member in _MODERN_MEMBERS if member in self.schema}
-        self.canonical = canonical_json(fold_floats(modern))
+        rendered = _rendered.get(model)
+        if rendered is None:
+            rendered = _rendered[model] = _render(model)
+        self.rendered = rendered
 
     def read(self, content: Mapping[str, Any]) -> ModelT:
         """Turn a filled-in form into an instance of the model.
@@ -47,32 +72,14 @@ class Form(Generic[ModelT]):
         Raises:
             ValidationError: It does not fit.
         """
-        if self.optional:
-            content = {**dict.fromkeys(self.optional), **content}
+        if self.rendered.optional:
+            content = {**dict.fromkeys(self.rendered.optional), **content}
         return self.model.model_validate(content)
 
     def bad_members(self, error: ValidationError) -> list[str]:
         """Name the members that do not fit, without their values and only those that the form has."""
         first = (str(detail["loc"][0]) for detail in error.errors() if detail["loc"])
-        return [name for name in dict.fromkeys(first) if name in self.schema["properties"]]
-
-
-# Rendering takes longer than everything else about a question, and models do not change: once for each class.
-_forms: WeakKeyDictionary[type[BaseModel], Form[Any]] = WeakKeyDictionary()
-
-
-def form_of(model: type[ModelT]) -> Form[ModelT]:
-    """Return the form of a model class.
-
-    Raises:
-        TypeError: It is no model class, or not a flat one.
-    """
-    form = _forms.get(model)
-    if form is None:
-        if not (isinstance(model, type) and issubclass(model, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"An elicitation schema must be a pydantic model class, not {model!r}")
-        form = _forms[model] = Form(model)
-    return cast("Form[ModelT]", form)
+        return [name for name in dict.fromkeys(first) if name in self.rendered.schema["properties"]]
 
 
 def fold_floats(value: Any) -> Any:
@@ -86,7 +93,7 @@ def fold_floats(value: Any) -> Any:
     return value
 
 
-def _render(model: type[BaseModel]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _render(model: type[BaseModel]) -> _Rendered:
     schema = model.model_json_schema()
     definitions: dict[str, dict[str, Any]] = schema.pop("$defs", {})
     if "$ref" in schema:  # a model that names itself
@@ -110,7 +117,8 @@ def _render(model: type[BaseModel]) -> tuple[dict[str, Any], tuple[str, ...]]:
     optional = [name for name in required if name in optional]
     if required := [name for name in required if name not in optional]:
         schema["required"] = required
-    return schema, tuple(optional)
+    modern = {member: schema[member] for member in _MODERN_MEMBERS if member in schema}
+    return _Rendered(schema, canonical_json(fold_floats(modern)), tuple(optional))
 
 
 def _without_null(rendered: dict[str, Any]) -> tuple[dict[str, Any], bool]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from typing_extensions import TypeVar
 
 from mcp._protocol.codec import encode_input_request
-from mcp.server._forms import canonical_json, fold_floats, form_of
+from mcp.server._forms import Form, canonical_json, fold_floats
 from mcp.server.elicitation import (
     ElicitationResult,
     InvalidAnswerError,
@@ -93,15 +93,17 @@ class FormQuestion(_Elicitation[ElicitationResult[ModelT]]):
     __slots__ = ("_form", "_message")
 
     def __init__(self, message: str, schema: type[ModelT]) -> None:
-        self._form = form_of(schema)
+        self._form = Form(schema)
         self._message = message
         # What `canonical_json` makes of the request, put together: the schema's part is made once for each class.
-        params = f'"message":{canonical_json(message)},"mode":"form","requestedSchema":{self._form.canonical}'
+        params = f'"message":{canonical_json(message)},"mode":"form","requestedSchema":{self._form.rendered.canonical}'
         self.digest = _digest(f'{{"method":"elicitation/create","params":{{{params}}}}}')
 
     def request(self) -> ElicitRequest:
         """Return what is sent."""
-        return ElicitRequest(params=ElicitRequestFormParams(message=self._message, requested_schema=self._form.schema))
+        return ElicitRequest(
+            params=ElicitRequestFormParams(message=self._message, requested_schema=self._form.rendered.schema)
+        )
 
     def read(self, answer: InputResponse) -> ElicitationResult[ModelT]:
         """Turn a result into the outcome."""

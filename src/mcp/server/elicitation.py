@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, ValidationError
 from typing_extensions import TypeAliasType, TypeVar
 
-from mcp.server._forms import Form, form_of
+from mcp.server._forms import Form
 from mcp.server.session import ServerSession
 from mcp_types import ElicitResult, RequestId
 
@@ -103,7 +103,7 @@ def render_elicitation_schema(schema: type[BaseModel]) -> dict[str, Any]:
     Raises:
         TypeError: A field is none of these.
     """
-    return deepcopy(form_of(schema).schema)
+    return deepcopy(Form(schema).rendered.schema)
 
 
 async def elicit_with_validation(
@@ -126,8 +126,8 @@ async def elicit_with_validation(
         InvalidAnswerError: The answer does not fit the form.
         TypeError: The schema has a field that no form can hold.
     """
-    form = form_of(schema)
-    result = await session.elicit_form(message, deepcopy(form.schema), related_request_id)
+    form = Form(schema)
+    result = await session.elicit_form(message, deepcopy(form.rendered.schema), related_request_id)
     return read_form_answer(form, result)
 
 

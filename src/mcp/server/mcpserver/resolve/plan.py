@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args, get_origin
 
 from pydantic import BaseModel, PydanticUserError
 
-from mcp.server._forms import form_of
+from mcp.server._forms import Form
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.resolve.annotations import (
     UNKNOWN,
@@ -268,7 +268,7 @@ def _check_question(name: str, annotation: Any) -> None:
             if not isinstance(schema, type):
                 continue  # a type variable: known only when the question is asked
             try:
-                form_of(cast("type[BaseModel]", schema))
+                Form(cast("type[BaseModel]", schema))
             except TypeError as error:
                 raise InvalidSignature(f"Resolver {name!r}: {error}") from error
             except PydanticUserError:
