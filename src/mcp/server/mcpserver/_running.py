@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import socket
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -11,8 +12,10 @@ from typing import Final
 
 import anyio
 import uvicorn
+from starlette.applications import Starlette
 
 from mcp.server._http.app import MCPApp
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 _STARTUP_FAILED: Final = 3  # uvicorn's own exit status for it
 
@@ -24,15 +27,15 @@ class _Server(uvicorn.Server):
     it waiting for ever.
     """
 
-    def __init__(self, config: uvicorn.Config, app: MCPApp) -> None:
+    def __init__(self, config: uvicorn.Config, manager: StreamableHTTPSessionManager) -> None:
         super().__init__(config)
-        self._app = app
+        self._manager = manager
 
-    async def shutdown(self, sockets: object = None) -> None:
-        manager = self._app.session_manager
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        manager = self._manager
         stopping = asyncio.create_task(manager.stop(manager.shutdown_timeout))
         try:
-            await super().shutdown(sockets)  # pyright: ignore[reportArgumentType]
+            await super().shutdown(sockets)
         finally:
             if self.force_exit:
                 stopping.cancel()
@@ -40,7 +43,7 @@ class _Server(uvicorn.Server):
                 await stopping
 
 
-async def serve_app(app: MCPApp, *, host: str, port: int, log_level: str) -> None:
+async def serve_app(app: Starlette, *, host: str, port: int, log_level: str) -> None:
     """Serve an application with uvicorn, in this process and this event loop.
 
     Args:
@@ -52,7 +55,8 @@ async def serve_app(app: MCPApp, *, host: str, port: int, log_level: str) -> Non
     Raises:
         SystemExit: The application did not start; its reason is in the log.
     """
-    server = _Server(uvicorn.Config(app, host=host, port=port, log_level=log_level.lower()), app)
+    config = uvicorn.Config(app, host=host, port=port, log_level=log_level.lower())
+    server = _Server(config, app.session_manager) if isinstance(app, MCPApp) else uvicorn.Server(config)
     await server.serve()
     if not server.started:
         sys.exit(_STARTUP_FAILED)
