@@ -1,0 +1,207 @@
+"""What a sealed state says about the one request it belongs to."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from json.encoder import encode_basestring_ascii
+from typing import Any, Final, TypeGuard, cast
+
+from mcp._protocol.jsonrpc import dumps, loads
+from mcp.server._sealing import MALFORMED, InvalidRequestState, decode_base64url, encode_base64url
+
+VERSION: Final = 1
+CLOCK_SKEW: Final = 60.0
+"""How many seconds ahead the clock of another instance may be."""
+
+EXPIRED: Final = "expired"
+REQUEST_BINDING: Final = "request binding"
+AUDIENCE: Final = "audience"
+PRINCIPAL: Final = "principal"
+PRINCIPAL_DRIFT: Final = "principal drift"
+
+_SALT_BYTES: Final = 8
+_DIGEST_BYTES: Final = 16
+_ENCODE: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False).encode
+_WHOLE_FLOAT: Final = re.compile(r"\.0(?:[,}\]]|\Z)|e\+\d")
+"""How a float that may be a whole number ends in JSON; text inside strings can look so too, which costs time only."""
+
+Claims = dict[str, Any]
+
+
+def make_claims(
+    method: str,
+    params: Mapping[str, Any],
+    state: str,
+    *,
+    now: float,
+    ttl: float,
+    audience: str | None,
+    principal: str | None,
+) -> bytes:
+    """Write the payload that seals a state to its request."""
+    claims: Claims = {
+        "v": VERSION,
+        "iat": now,
+        "exp": now + ttl,
+        "m": method,
+        "t": _target(method, params),
+        "a": digest_arguments(params.get("arguments")),
+        "s": state,
+    }
+    if audience is not None:
+        claims["aud"] = audience
+    if principal is not None:
+        claims["p"] = encode_base64url(_salt_principal(principal, os.urandom(_SALT_BYTES))).decode("ascii")
+    return dumps(claims)
+
+
+def read_claims(payload: bytes, *, now: float) -> Claims:
+    """Read a payload and check what it says by itself: its form and its time window.
+
+    Raises:
+        InvalidRequestState: The payload is not of this form, has expired, or comes from the future.
+    """
+    claims = _parse(payload)
+    version, issued, expires = claims.get("v"), claims.get("iat"), claims.get("exp")
+    if type(version) is not int or version != VERSION or not _is_time(issued) or not _is_time(expires):
+        raise InvalidRequestState(MALFORMED)
+    for name in ("m", "t", "a", "s"):
+        if not isinstance(claims.get(name), str):
+            raise InvalidRequestState(MALFORMED)
+    if now >= expires or issued > now + CLOCK_SKEW:
+        raise InvalidRequestState(EXPIRED)
+    return claims
+
+
+def check_request(claims: Claims, method: str, params: Mapping[str, Any], audience: str | None) -> None:
+    """Check that the claims were made for this request on this server.
+
+    Raises:
+        InvalidRequestState: They were made for another one.
+    """
+    if claims["m"] != method or claims["t"] != _target(method, params):
+        raise InvalidRequestState(REQUEST_BINDING)
+    if claims["a"] != digest_arguments(params.get("arguments")):
+        raise InvalidRequestState(REQUEST_BINDING)
+    if claims.get("aud") != audience:
+        raise InvalidRequestState(AUDIENCE)
+
+
+def check_principal(claims: Claims, principal: str | None) -> None:
+    """Check that the claims were made for this principal, or for none if it is `None`.
+
+    Raises:
+        InvalidRequestState: They were made for another one.
+    """
+    claim = cast("object", claims.get("p"))
+    if claim is None and principal is None:
+        return
+    if claim is None or principal is None:
+        raise InvalidRequestState(PRINCIPAL_DRIFT)
+    try:
+        claimed = decode_base64url(str(claim).encode("ascii"))
+    except ValueError:
+        raise InvalidRequestState(MALFORMED) from None
+    if not hmac.compare_digest(claimed, _salt_principal(principal, claimed[:_SALT_BYTES])):
+        raise InvalidRequestState(PRINCIPAL)
+
+
+def digest_arguments(arguments: object) -> str:
+    """Digest a request's arguments by their JSON value; missing ones equal `{}`.
+
+    The order of keys does not matter, nor whether a whole number is written as an integer or a float. Nothing else is
+    folded: `1` is not `true`, and text counts code point by code point.
+    """
+    if arguments is None or arguments == {}:
+        return _NO_ARGUMENTS
+    return encode_base64url(hashlib.sha256(canonical_json(arguments)).digest()[:_DIGEST_BYTES]).decode("ascii")
+
+
+def canonical_json(value: object) -> bytes:
+    """Write a JSON value in the one form that equal values share.
+
+    Raises:
+        TypeError: The value is not JSON.
+    """
+    try:
+        text = _ENCODE(value)
+    except (RecursionError, ValueError):  # nested deeply; an integer beyond the interpreter's limit of digits
+        text = _write(value)
+    else:
+        if (".0" in text or "e+" in text) and _WHOLE_FLOAT.search(text):
+            text = _write(value)
+    return text.encode("ascii")
+
+
+def _write(value: object) -> str:
+    """Write as `_ENCODE` does, but whole floats as integers, and without recursion."""
+    out: list[str] = []
+    # What is still to be written, last first: a tuple holds a value, a string is text.
+    todo: list[str | tuple[object]] = [(value,)]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            out.append(item)
+            continue
+        current = item[0]
+        if isinstance(current, dict):
+            out.append("{")
+            todo.append("}")
+            pairs = sorted(cast("dict[str, object]", current).items(), key=lambda pair: pair[0], reverse=True)
+            for index, (key, member) in enumerate(pairs, start=1):
+                comma = "" if index == len(pairs) else ","
+                todo += ((member,), f"{comma}{encode_basestring_ascii(key)}:")
+        elif isinstance(current, (list, tuple)):
+            out.append("[")
+            todo.append("]")
+            items = cast("list[object]", current)
+            for index in range(len(items) - 1, -1, -1):
+                todo.append((items[index],))
+                if index:
+                    todo.append(",")
+        else:
+            out.append(_write_scalar(current))
+    return "".join(out)
+
+
+def _write_scalar(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        try:
+            return int.__repr__(value)
+        except ValueError:  # more digits than the interpreter writes in decimal
+            return hex(value)
+    return _ENCODE(value)
+
+
+_NO_ARGUMENTS: Final = encode_base64url(hashlib.sha256(b"{}").digest()[:_DIGEST_BYTES]).decode("ascii")
+
+
+def _target(method: str, params: Mapping[str, Any]) -> str:
+    target = params.get("uri" if method == "resources/read" else "name")
+    return target if isinstance(target, str) else ""
+
+
+def _salt_principal(principal: str, salt: bytes) -> bytes:
+    return salt + hashlib.sha256(salt + principal.encode("utf-8", "surrogatepass")).digest()[:_DIGEST_BYTES]
+
+
+def _is_time(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _parse(payload: bytes) -> Claims:
+    try:
+        claims: object = loads(payload)
+    except ValueError:
+        raise InvalidRequestState(MALFORMED) from None
+    if not isinstance(claims, dict):
+        raise InvalidRequestState(MALFORMED)
+    return cast("Claims", claims)

@@ -1,0 +1,1 @@
+"""Authorization: verify tokens, serve an authorization server."""

@@ -1,0 +1,304 @@
+"""Protect the state of multi-round-trip requests.
+
+A handler that answers with `InputRequiredResult` may attach a `request_state`, which the client sends back with its
+answers. On the way out the boundary seals it; on the way in it verifies it, before any handler runs. Handlers write
+and read plain text. A token holds for one request only: its method, its name or URI, its arguments, its principal, the
+audience, and a window of time.
+
+```python
+server = Server("Provisioner", on_call_tool=call_tool)
+security = RequestStateSecurity(keys=[os.environ["STATE_KEY"]])
+server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
+```
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import math
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, cast
+
+from mcp.server import _claims
+from mcp.server._sealing import (
+    MALFORMED,
+    SEAL,
+    UNKNOWN_KEY,
+    AESGCMRequestStateCodec,
+    EphemeralRequestStateCodec,
+    InvalidRequestState,
+)
+from mcp.server.auth._access_token import principal_components
+from mcp.server.auth.middleware.auth_context import get_access_token, verified_user
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import InputRequiredResult
+from mcp_types.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
+
+__all__ = [
+    "AESGCMRequestStateCodec",
+    "InvalidRequestState",
+    "RequestStateBoundary",
+    "RequestStateCodec",
+    "RequestStateSecurity",
+    "authenticated_principal",
+]
+
+logger = logging.getLogger(__name__)
+
+_NON_STRING: Final = "non-string requestState"
+_CODEC_ERROR: Final = "codec error"
+_PRINCIPAL_ERROR: Final = "principal binding error"
+_HINT: Final = (
+    " (another instance sealed it, or this one before a restart: "
+    "give all instances the same RequestStateSecurity(keys=[...]))"
+)
+_LARGE_STATE: Final = 64 * 1024
+
+BindPrincipal: TypeAlias = Callable[[ServerRequestContext[Any, Any]], str | None]
+
+
+class RequestStateCodec(Protocol):
+    """Cryptography of one's own: turns a payload into a token and back.
+
+    Time window, principal, audience and request are inside the payload and checked for every codec. A codec owes
+    integrity; one without confidentiality shows the state to the client.
+    """
+
+    def seal(self, payload: bytes) -> str:
+        """Return a token for the payload."""
+        ...
+
+    def unseal(self, token: str) -> bytes:
+        """Return the payload of a token that `seal` made.
+
+        Raises:
+            InvalidRequestState: `seal` did not make it.
+        """
+        ...
+
+
+def authenticated_principal(ctx: ServerRequestContext[Any, Any]) -> str | None:
+    """Return who the request's verified access token speaks for; `None` without such a token.
+
+    The principal is client id, issuer and subject, as a compact JSON array.
+    """
+    user = verified_user(getattr(ctx.request, "scope", None))
+    token = get_access_token() if user is None else user.access_token
+    return None if token is None else json.dumps(principal_components(token), separators=(",", ":"))
+
+
+class RequestStateSecurity:
+    """How a server protects request state.
+
+    Several instances of one server need the same keys; a key is replaced without downtime by first adding the new one
+    at the end of every instance's list, then moving it to the front, and dropping the old one when `ttl` has passed.
+
+    Args:
+        keys: Secrets of at least 32 random bytes, text counted as UTF-8. The first one seals, all of them verify.
+        codec: A codec of one's own instead of keys.
+        ttl: How many seconds the client has for each round.
+        bind_principal: Names the principal of a request; `None` as a value binds tokens to no principal.
+        audience: What keeps servers with the same keys apart; the server's name by default.
+
+    Raises:
+        TypeError: An argument is of the wrong type.
+        ValueError: Not exactly one of `keys` and `codec` is given, or a value is out of range.
+    """
+
+    def __init__(
+        self,
+        *,
+        keys: Sequence[bytes | bytearray | str] | None = None,
+        codec: RequestStateCodec | None = None,
+        ttl: float = 600.0,
+        bind_principal: BindPrincipal | None = authenticated_principal,
+        audience: str | None = None,
+    ) -> None:
+        if keys is not None and codec is None:
+            codec = AESGCMRequestStateCodec(keys)
+        elif keys is not None or codec is None:
+            raise ValueError("RequestStateSecurity takes exactly one of keys= or codec=")
+        elif not callable(getattr(codec, "seal", None)) or not callable(getattr(codec, "unseal", None)):
+            raise TypeError(
+                f"a request-state codec has the methods seal(payload) and unseal(token); {type(codec).__name__} has not"
+            )
+        if not math.isfinite(ttl) or ttl <= 0:
+            raise ValueError(f"request-state ttl must be a positive finite number, got {ttl}")
+        if bind_principal is not None and not callable(bind_principal):
+            raise TypeError(f"bind_principal must be a function or None, got {type(bind_principal).__name__}")
+        _check_audience("RequestStateSecurity(audience=...)", audience)
+        self.codec = codec
+        self.ttl = ttl
+        self.bind_principal = bind_principal
+        self.audience = audience
+
+    @classmethod
+    def ephemeral(cls, *, ttl: float = 600.0, audience: str | None = None) -> RequestStateSecurity:
+        """Return a policy whose random key ends with the process.
+
+        No other instance, and not this one after a restart, can verify its tokens.
+        """
+        return cls(codec=EphemeralRequestStateCodec(), ttl=ttl, audience=audience)
+
+
+class RequestStateBoundary:
+    """The middleware that seals outgoing request state and verifies incoming request state.
+
+    Every failure gets the same answer; the reason goes to the log of this module.
+
+    Args:
+        security: The policy.
+        default_audience: The audience where the policy names none, as a rule the server's name. Without either, tokens
+            carry no audience.
+    """
+
+    methods: ClassVar[frozenset[str]] = frozenset({"tools/call", "prompts/get", "resources/read"})
+    """The requests that take part in multi-round trips; nothing else is touched."""
+
+    def __init__(self, security: RequestStateSecurity, *, default_audience: str | None) -> None:
+        _check_audience("RequestStateBoundary(default_audience=...)", default_audience)
+        self._security = security
+        self._audience = default_audience if security.audience is None else security.audience
+        self._clock: Callable[[], float] = time.time
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Verify, run the rest of the chain, seal.
+
+        Raises:
+            MCPError: The state does not belong to this request (-32602), or cannot be sealed (-32603).
+        """
+        if ctx.method not in self.methods:
+            return await call_next(ctx)
+        token = ctx.params.get("requestState") if ctx.params else None
+        if token is None:
+            return self._seal_result(ctx, await call_next(ctx))
+        state = self._verify(ctx, token)
+        if isinstance(state, _Refusal):
+            # Raised here, outside of every `except`, so that no cause with a token in its text is attached.
+            raise state.answer()
+        inner = dataclasses.replace(ctx, params={**(ctx.params or {}), "requestState": state})
+        return self._seal_result(ctx, await call_next(inner))
+
+    def _verify(self, ctx: ServerRequestContext[Any, Any], token: object) -> str | _Refusal:
+        try:
+            payload = self._unseal(ctx, token)
+            claims = _claims.read_claims(payload, now=self._clock())
+            _claims.check_request(claims, ctx.method, ctx.params or {}, self._audience)
+            _claims.check_principal(claims, self._principal(ctx))
+            return claims["s"]
+        except InvalidRequestState as error:
+            return _Refusal(ctx.method, str(error))
+        except Exception as error:
+            # Only arguments that are not JSON come here, which no wire can carry.
+            _log_failure("requestState verification", ctx.method, error)
+            return _Refusal(ctx.method, _claims.REQUEST_BINDING)
+
+    def _unseal(self, ctx: ServerRequestContext[Any, Any], token: object) -> bytes:
+        if not isinstance(token, str):
+            raise InvalidRequestState(_NON_STRING)
+        if not token:
+            raise InvalidRequestState(MALFORMED)
+        try:
+            payload = cast("object", self._security.codec.unseal(token))
+        except InvalidRequestState as error:
+            # A foreign codec's text may quote the token: only our own words pass into the log.
+            reason = str(error)
+            raise InvalidRequestState(reason if reason in (MALFORMED, UNKNOWN_KEY) else SEAL) from None
+        except Exception as error:
+            _log_failure("requestState codec.unseal", ctx.method, error)
+            raise InvalidRequestState(_CODEC_ERROR) from None
+        if not isinstance(payload, (bytes, bytearray)):
+            raise InvalidRequestState(_CODEC_ERROR)
+        return bytes(payload)
+
+    def _principal(self, ctx: ServerRequestContext[Any, Any]) -> str | None:
+        if self._security.bind_principal is None:
+            return None
+        try:
+            principal = cast("object", self._security.bind_principal(ctx))
+        except Exception as error:
+            _log_failure("bind_principal", ctx.method, error)
+            raise InvalidRequestState(_PRINCIPAL_ERROR) from None
+        if principal is None or isinstance(principal, str):
+            return principal
+        kind = type(principal).__name__
+        logger.error("bind_principal on %s returned %s, expected str or None", ctx.method, kind)
+        raise InvalidRequestState(_PRINCIPAL_ERROR)
+
+    def _seal_result(self, ctx: ServerRequestContext[Any, Any], result: HandlerResult) -> HandlerResult:
+        if isinstance(result, dict):
+            if result.get("resultType") != "input_required" or not isinstance(result.get("requestState"), str):
+                return result
+            return {**result, "requestState": self._seal(ctx, result["requestState"])}
+        if isinstance(result, InputRequiredResult) and result.request_state is not None:
+            return result.model_copy(update={"request_state": self._seal(ctx, result.request_state)})
+        return result
+
+    def _seal(self, ctx: ServerRequestContext[Any, Any], state: str) -> str:
+        token = self._try_seal(ctx, state)
+        if token is None:
+            raise MCPError(INTERNAL_ERROR, "Internal error")
+        return token
+
+    def _try_seal(self, ctx: ServerRequestContext[Any, Any], state: str) -> str | None:
+        if len(state) > _LARGE_STATE:
+            logger.warning(
+                "requestState on %s has %d characters; every further round carries it", ctx.method, len(state)
+            )
+        security = self._security
+        try:
+            payload = _claims.make_claims(
+                ctx.method,
+                ctx.params or {},
+                state,
+                now=self._clock(),
+                ttl=security.ttl,
+                audience=self._audience,
+                principal=self._principal(ctx),
+            )
+            token = cast("object", security.codec.seal(payload))
+        except InvalidRequestState as error:
+            logger.error("refusing to seal requestState on %s: %s", ctx.method, error)
+            return None
+        except Exception as error:
+            _log_failure("sealing requestState", ctx.method, error)
+            return None
+        if isinstance(token, str):
+            return token
+        logger.error("requestState codec.seal on %s returned %s, expected str", ctx.method, type(token).__name__)
+        return None
+
+
+@dataclasses.dataclass(slots=True)
+class _Refusal:
+    method: str
+    reason: str
+
+    def answer(self) -> MCPError:
+        """Log the reason, and return the one answer for all of them."""
+        hint = _HINT if self.reason == UNKNOWN_KEY else ""
+        logger.warning("requestState rejected on %s: %s%s", self.method, self.reason, hint)
+        return MCPError(INVALID_PARAMS, "Invalid or expired requestState")
+
+
+def _check_audience(name: str, audience: object) -> None:
+    if audience is None:
+        return
+    if not isinstance(audience, str):
+        raise TypeError(f"{name} must be a str or None, got {type(audience).__name__}")
+    if not audience:
+        raise ValueError(f"{name} must not be empty: servers with the same keys would accept each other's state")
+
+
+def _log_failure(what: str, method: str, error: Exception) -> None:
+    """Log what failed and where, but not the exception's text, which may quote a token or a principal."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    where = ", ".join(
+        f"{frame.f_code.co_filename}:{line} in {frame.f_code.co_name}" for frame, line in reversed(frames)
+    )
+    logger.error("%s on %s raised %s at %s", what, method, type(error).__name__, where)
