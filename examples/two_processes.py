@@ -19,6 +19,7 @@ from mcp.types import (
     ElicitResult,
     InputRequest,
     InputRequiredResult,
+    InputResponse,
     TextContent,
 )
 
@@ -44,7 +45,7 @@ def wait_for(port: int, process: subprocess.Popen[bytes], seconds: float = 30) -
     raise SystemExit("the server did not start")
 
 
-def answer(request: InputRequest) -> ElicitResult:
+def answer(request: InputRequest) -> InputResponse:
     """Answer a form from `ANSWERS`; a real client would show it to a person."""
     assert isinstance(request, ElicitRequest)
     assert isinstance(request.params, ElicitRequestFormParams)

@@ -116,7 +116,7 @@ def _compare_class(name: str, value: type[Any], record: Record) -> Iterator[Diff
     if "dataclass_fields" in record:
         ours = {field.name for field in dataclasses.fields(value)} if dataclasses.is_dataclass(value) else set[str]()
         for field in record["dataclass_fields"]:
-            if field not in ours:
+            if field not in ours and not field.startswith("_"):
                 yield f"{name}[{field}]", "is missing"
     for member, details in record.get("members_", {}).items():
         yield from _compare_member(name, value, member, details)
@@ -126,7 +126,8 @@ def _compare_member(name: str, value: type[Any], member: str, details: Record) -
     try:
         attribute = inspect.getattr_static(value, member)
     except AttributeError:
-        if member not in getattr(value, "__annotations__", {}):
+        # Attributes of instances: their names stand in the code that sets them.
+        if member not in getattr(value, "__annotations__", {}) and member not in value.__init__.__code__.co_names:
             yield f"{name}.{member}", "is missing"
         return
     if "params" not in details:
@@ -168,7 +169,14 @@ def _compare_parameters(name: str, function: object, recorded: Sequence[Record])
     except ValueError:
         yield name, "has no signature"
         return
-    expected = [parameter for parameter in recorded if parameter["name"] not in ("self", "cls")]
+    private = [name for name in ours if name.startswith("_")]
+    for parameter in private:
+        del ours[parameter]
+    expected = [
+        parameter
+        for parameter in recorded
+        if parameter["name"] not in ("self", "cls") and not parameter["name"].startswith("_")
+    ]
     for details in expected:
         parameter = ours.pop(details["name"].lstrip("*"), None)
         key = f"{name}({details['name']})"
