@@ -1,0 +1,94 @@
+"""A registered function: its arguments, its injected parameters, and the call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mcp.server.mcpserver._signature import Arguments, build_arguments, invoke, read_signature
+from mcp.server.mcpserver.context import Context
+from mcp.server.mcpserver.resolve.plan import OwnerKind, find_resolved_parameters, two_channels
+from mcp.server.mcpserver.resolve.run import ResolveError, ResolvePlan, build_plan
+from mcp.shared.exceptions import UrlElicitationRequiredError
+from mcp_types import InputRequiredResult
+
+
+class Function:
+    """A function that clients call by way of a tool, prompt or template resource.
+
+    Args:
+        fn: The function.
+        owner_kind: What it is registered as.
+        owner_name: The name it is registered under.
+        context_kwarg: The parameter for the context, where the caller names it.
+        parse_json: Whether JSON texts are parsed for parameters that cannot take a text.
+        strict: Whether parameters that can only be passed by position are refused.
+
+    Raises:
+        InvalidSignature: The function cannot be called as it is written.
+    """
+
+    __slots__ = ("arguments", "context_kwarg", "fn", "hints", "is_async", "name", "owner_kind", "owner_name", "plan")
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        owner_kind: OwnerKind,
+        owner_name: str,
+        context_kwarg: str | None = None,
+        parse_json: bool = True,
+        strict: bool = True,
+    ) -> None:
+        resolved = find_resolved_parameters(fn)
+        signature = read_signature(fn, injected=resolved, context_kwarg=context_kwarg, strict=strict)
+        self.fn = fn
+        self.name = signature.name
+        self.owner_name = owner_name
+        self.owner_kind: OwnerKind = owner_kind
+        self.is_async = signature.is_async
+        self.context_kwarg = signature.context_kwarg
+        self.hints = signature.hints
+        self.arguments: Arguments = build_arguments(signature, parse_json=parse_json)
+        self.plan: ResolvePlan | None = None
+        if resolved:
+            names = {parameter.name for parameter in signature.parameters}
+            self.plan = build_plan(fn, owner_kind=owner_kind, owner_name=owner_name, argument_names=names)
+
+    @property
+    def needs_context(self) -> bool:
+        """Whether a call reads the context."""
+        return self.context_kwarg is not None or self.plan is not None
+
+    async def call(self, arguments: Mapping[str, Any], context: Context[Any, Any] | None) -> Any:
+        """Check the arguments, resolve what is to be resolved, and call the function.
+
+        Args:
+            arguments: The client's arguments.
+            context: The request; needed only if `needs_context` says so.
+
+        Raises:
+            InvalidArguments: The arguments do not fit.
+        """
+        values = self.arguments.validate(arguments)
+        if context is None:
+            return await invoke(self.fn, values, self.is_async)
+        plan = self.plan
+        if plan is None:
+            if self.context_kwarg is not None:
+                values[self.context_kwarg] = context
+            return await invoke(self.fn, values, self.is_async)
+        injected = await plan.run(values, context, max_answer_retries=context.max_answer_retries)
+        if isinstance(injected, InputRequiredResult):
+            return injected
+        values.update(injected)
+        if self.context_kwarg is not None:
+            values[self.context_kwarg] = context
+        try:
+            result = await invoke(self.fn, values, self.is_async)
+        except UrlElicitationRequiredError as error:
+            injected.attach_answers(error)  # the next round need not ask for them again
+            raise
+        if isinstance(result, InputRequiredResult):
+            raise ResolveError(two_channels(self.owner_kind, self.owner_name))
+        return result

@@ -1,0 +1,220 @@
+"""What a tool returns: the schema it promises, and from value to result.
+
+How a value is turned into a result is decided once, when the tool is registered.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any, cast
+
+import pydantic_core
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from mcp._protocol.codec import WireResult
+from mcp.server.mcpserver._json_schema import JsonSchema
+from mcp.server.mcpserver._output_schema import Shape, read_shape
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.utilities.types import Audio, File, Image
+from mcp_types import (
+    AudioContent,
+    CallToolResult,
+    EmbeddedResource,
+    ImageContent,
+    InputRequiredResult,
+    ResourceLink,
+    TextContent,
+)
+
+BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
+
+ToolOutput = WireResult | CallToolResult | InputRequiredResult
+"""A result: in wire form, or one that the tool built itself."""
+
+
+class InvalidOutput(ToolError):
+    """What the tool returned is not what it declares. The text names the member, not the value."""
+
+
+def text_of(value: object) -> str:
+    """The JSON text of a value, for a reader: two spaces of indent, non-ASCII kept.
+
+    Raises:
+        InvalidOutput: It holds bytes that are no text.
+    """
+    try:
+        return pydantic_core.to_json(value, indent=2, fallback=repr, inf_nan_mode="constants").decode()
+    except PydanticSerializationError as error:
+        raise InvalidOutput("the returned value cannot be expressed as JSON") from error
+
+
+def to_blocks(value: object) -> list[dict[str, Any]]:
+    """Turn a returned value into content blocks in wire form."""
+    if value is None:
+        return []
+    if isinstance(value, (list, tuple)):
+        blocks: list[dict[str, Any]] = []
+        for item in cast("list[object]", value):
+            # OUT-D7: an item that vanishes would make text and structured value disagree.
+            blocks += [_text("null")] if item is None else to_blocks(item)
+        return blocks
+    return [to_block(value)]
+
+
+def to_block(value: object) -> dict[str, Any]:
+    """Turn one value into one content block in wire form."""
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, Image):
+        value = value.to_image_content()
+    elif isinstance(value, Audio):
+        value = value.to_audio_content()
+    elif isinstance(value, File):
+        value = value.to_embedded_resource()
+    if isinstance(value, BLOCKS):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return _text(text_of(value))
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+class Output:
+    """A tool's output: its schema, and the function that turns a returned value into a result.
+
+    Args:
+        function_name: The function's name, for schema titles and messages.
+        annotation: Its evaluated return annotation.
+        structured_output: What the author asked for; `None` lets the annotation decide.
+
+    Raises:
+        InvalidSignature: The annotation cannot be what was asked for.
+    """
+
+    __slots__ = ("_adapter", "_shape", "to_result")
+
+    def __init__(self, function_name: str, annotation: Any, structured_output: bool | None) -> None:
+        self._shape: Shape | None = read_shape(function_name, annotation, structured_output)
+        self._adapter: TypeAdapter[Any] | None = None
+        self.to_result: Callable[[Any], ToolOutput] = self._choose()
+
+    @property
+    def schema(self) -> JsonSchema | None:
+        """The output schema; `None` for tools that only have content."""
+        return None if self._shape is None else self._shape.schema
+
+    def _choose(self) -> Callable[[Any], ToolOutput]:
+        shape = self._shape
+        if shape is None:
+            return unstructured
+        if shape.hand_built:
+            return self._hand_built
+        if shape.scalar is not None:
+            return _scalar_conversion(shape.scalar, self._structured)
+        if shape.model is not None:
+            return self._model
+        return self._structured
+
+    def _structured(self, value: Any) -> ToolOutput:
+        if isinstance(value, (CallToolResult, InputRequiredResult)):
+            return self._hand_built(value)
+        shape = self._shape
+        if shape is None or shape.schema is None:  # no JSON schema after all: content only
+            return unstructured(value)
+        return WireResult(content=to_blocks(value), structuredContent=self._dump(shape, value), isError=False)
+
+    def _model(self, value: Any) -> ToolOutput:
+        """The short way for an instance of the declared model: it was validated when it was made."""
+        shape = self._shape
+        assert shape is not None
+        if shape.model is None or not isinstance(value, shape.model) or shape.schema is None or shape.wrapped:
+            return self._structured(value)
+        # by the value's own class: a subclass keeps its further fields
+        structured = value.model_dump(mode="json", by_alias=True)
+        if shape.may_hold_floats:
+            _refuse_non_finite(structured)
+            _refuse_hidden(value)
+        return WireResult(content=[_text(text_of(value))], structuredContent=structured, isError=False)
+
+    def _hand_built(self, value: Any) -> ToolOutput:
+        """A result that the tool built itself; its structured content has to fit the declared schema."""
+        if isinstance(value, InputRequiredResult):
+            return value
+        if not isinstance(value, CallToolResult):
+            raise InvalidOutput(f"expected a CallToolResult, got {type(value).__name__}")
+        shape = self._shape
+        if shape is None or value.is_error or shape.schema is None:
+            return value
+        return value.model_copy(update={"structured_content": self._dump(shape, value.structured_content, built=True)})
+
+    def _dump(self, shape: Shape, value: object, *, built: bool = False) -> Any:
+        if self._adapter is None:
+            self._adapter = shape.make_adapter()
+        adapter = self._adapter
+        try:
+            if shape.wrapped and not built:
+                value = {"result": value}
+            structured = adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True)
+        except ValidationError as error:
+            raise InvalidOutput(_explain(error)) from error
+        except PydanticSerializationError as error:
+            raise InvalidOutput("the returned value cannot be expressed as JSON") from error
+        if shape.may_hold_floats:
+            _refuse_non_finite(structured)
+            _refuse_hidden(value)
+        return structured
+
+
+def unstructured(value: Any) -> ToolOutput:
+    """Convert a returned value to content alone."""
+    if isinstance(value, (CallToolResult, InputRequiredResult)):
+        return value
+    return WireResult(content=to_blocks(value), isError=False)
+
+
+def _scalar_conversion(kind: type, otherwise: Callable[[Any], ToolOutput]) -> Callable[[Any], ToolOutput]:
+    """Convert exact instances of `str`, `int` or `bool` without pydantic; anything else takes the long way."""
+    to_text: Callable[[Any], str] = (lambda value: "true" if value else "false") if kind is bool else str
+
+    def convert(value: Any) -> ToolOutput:
+        if type(value) is not kind:
+            return otherwise(value)
+        return WireResult(
+            content=[{"type": "text", "text": to_text(value)}], structuredContent={"result": value}, isError=False
+        )
+
+    return convert
+
+
+def _refuse_non_finite(value: object, where: str = "") -> None:
+    """Refuse NaN and infinity: JSON has no such numbers, and `null` in their place would break the schema."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidOutput(f"the returned value{f' at {where!r}' if where else ''} is not a finite number")
+    elif isinstance(value, dict):
+        for key, item in cast("dict[str, object]", value).items():
+            _refuse_non_finite(item, f"{where}.{key}" if where else key)
+    elif isinstance(value, list):
+        for index, item in enumerate(cast("list[object]", value)):
+            _refuse_non_finite(item, f"{where}.{index}" if where else str(index))
+
+
+def _refuse_hidden(value: object) -> None:
+    """The same for untyped members, where pydantic has put `null` in their place already."""
+    text = pydantic_core.to_json(value, fallback=repr, inf_nan_mode="constants")
+    if b"NaN" in text or b"Infinity" in text:  # perhaps in a string
+        json.loads(text, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(constant: str) -> None:
+    raise InvalidOutput(f"the returned value holds {constant}, which is not a finite number")
+
+
+def _explain(error: ValidationError) -> str:
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    problems = "; ".join(f"{'.'.join(map(str, detail['loc'])) or 'value'}: {detail['msg']}" for detail in details[:20])
+    return f"the returned value does not match the declared output ({problems})"

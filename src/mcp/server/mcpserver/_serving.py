@@ -1,0 +1,258 @@
+"""How an `MCPServer` is served: in process, as a web application, by `run()`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict
+
+from mcp.server._in_process import InProcess
+from mcp.server.lowlevel.server import (
+    DEFAULT_MAX_REQUEST_BODY_SIZE,
+    DEFAULT_MAX_SESSIONS,
+    DEFAULT_SESSION_IDLE_TIMEOUT,
+    LifespanResultT,
+    Server,
+)
+from mcp.server.mcpserver.utilities.logging import configure_logging
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from mcp.server._http.app import MCPApp
+    from mcp.server.streamable_http import EventStore
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp.server.transport_security import CorsSettings, TransportSecuritySettings
+
+RouteT = TypeVar("RouteT", bound="Callable[[Request], Awaitable[Response] | Response]")
+LogLevel: TypeAlias = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+
+_MODERN_ONLY: Final = (
+    "This build serves modern protocol revisions over streamable HTTP only; use run('streamable-http')"
+)
+
+
+class Settings(BaseModel, Generic[LifespanResultT]):
+    """The settings a server was built with.
+
+    Attributes:
+        debug: Whether the web application shows tracebacks.
+        log_level: The level that `run()` configures logging with.
+        warn_on_duplicate_resources: Whether a second resource of one URI is reported.
+        warn_on_duplicate_tools: Whether a second tool of one name is reported.
+        warn_on_duplicate_prompts: Whether a second prompt of one name is reported.
+        dependencies: Packages that the server's file needs, for installers.
+        lifespan: The server's lifespan.
+        auth: Authorization settings.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=True)
+
+    debug: bool
+    log_level: LogLevel
+    warn_on_duplicate_resources: bool
+    warn_on_duplicate_tools: bool
+    warn_on_duplicate_prompts: bool
+    dependencies: list[str]
+    lifespan: Callable[..., Any] | None
+    auth: Any
+
+
+class Serving(Generic[LifespanResultT]):
+    """What `MCPServer` has for those who serve it."""
+
+    settings: Settings[LifespanResultT]
+    _lowlevel_server: Server[LifespanResultT]
+    _custom_routes: list[Any]
+
+    def connect_in_process(self, mode: str, *, raise_exceptions: bool = False) -> InProcess:
+        """Serve one client in this process; entering the result yields the client's link.
+
+        Args:
+            mode: The client's connection mode.
+            raise_exceptions: Whether the client sees the text and cause of unexpected exceptions.
+        """
+        return self._lowlevel_server.connect_in_process(mode, raise_exceptions=raise_exceptions)
+
+    @property
+    def session_manager(self) -> StreamableHTTPSessionManager:
+        """The manager of the app that `streamable_http_app()` made last.
+
+        Raises:
+            RuntimeError: No app has been made yet.
+        """
+        return self._lowlevel_server.session_manager
+
+    def custom_route(
+        self, path: str, methods: list[str], name: str | None = None, include_in_schema: bool = True
+    ) -> Callable[[RouteT], RouteT]:
+        """Add a route to the web application: `async (request) -> Response`, neither authenticated nor checked.
+
+        Args:
+            path: The path, beginning with `/`.
+            methods: The HTTP methods.
+            name: The route's name.
+            include_in_schema: Whether Starlette's schemas show it.
+
+        Raises:
+            ValueError: The path does not begin with `/`.
+        """
+        if not path.startswith("/"):
+            raise ValueError(f"Routed paths must start with '/', got {path!r}")
+
+        def decorator(fn: RouteT) -> RouteT:
+            from starlette.routing import Route
+
+            route = Route(path, endpoint=fn, methods=methods, name=name, include_in_schema=include_in_schema)
+            self._custom_routes.append(route)
+            return fn
+
+        return decorator
+
+    def streamable_http_app(
+        self,
+        *,
+        streamable_http_path: str = "/mcp",
+        json_response: bool = False,
+        stateless_http: bool = False,
+        event_store: EventStore | None = None,
+        retry_interval: int | None = None,
+        max_request_body_size: int = DEFAULT_MAX_REQUEST_BODY_SIZE,
+        session_idle_timeout: float | None = DEFAULT_SESSION_IDLE_TIMEOUT,
+        max_sessions: int | None = DEFAULT_MAX_SESSIONS,
+        transport_security: TransportSecuritySettings | None = None,
+        host: str = "127.0.0.1",
+        cors: CorsSettings | None = None,
+        shutdown_timeout: float | None = None,
+    ) -> Starlette:
+        """Make the web application that serves streamable HTTP. See `Server.streamable_http_app`."""
+        return self._lowlevel_server.streamable_http_app(
+            streamable_http_path=streamable_http_path,
+            json_response=json_response,
+            stateless_http=stateless_http,
+            event_store=event_store,
+            retry_interval=retry_interval,
+            max_request_body_size=max_request_body_size,
+            session_idle_timeout=session_idle_timeout,
+            max_sessions=max_sessions,
+            transport_security=transport_security,
+            host=host,
+            cors=cors,
+            shutdown_timeout=shutdown_timeout,
+            custom_starlette_routes=self._custom_routes,
+            debug=self.settings.debug,
+        )
+
+    def sse_app(
+        self,
+        *,
+        sse_path: str = "/sse",
+        message_path: str = "/messages/",
+        max_request_body_size: int = DEFAULT_MAX_REQUEST_BODY_SIZE,
+        transport_security: TransportSecuritySettings | None = None,
+        host: str = "127.0.0.1",
+    ) -> Starlette:
+        """Refuse: HTTP+SSE belongs to protocol revisions that this server does not speak."""
+        raise RuntimeError(_MODERN_ONLY)
+
+    def run(self, transport: Literal["stdio", "sse", "streamable-http"] = "stdio", **kwargs: Any) -> None:
+        """Serve until the transport ends.
+
+        Args:
+            transport: How clients connect.
+            kwargs: The transport's options, as the `run_*_async` methods take them.
+
+        Raises:
+            ValueError: The transport is unknown.
+            TypeError: The transport has no such option.
+        """
+        runners: dict[str, Callable[..., Coroutine[Any, Any, None]]] = {
+            "stdio": self.run_stdio_async,
+            "sse": self.run_sse_async,
+            "streamable-http": self.run_streamable_http_async,
+        }
+        if transport not in runners:
+            raise ValueError(f"Unknown transport: {transport}")
+        runner = runners[transport]
+        try:
+            inspect.signature(runner).bind(**kwargs)
+        except TypeError as error:
+            raise TypeError(f"MCPServer.{runner.__name__}() {error}") from None
+        from mcp.server.mcpserver._running import run_in_fast_loop
+
+        run_in_fast_loop(functools.partial(runner, **kwargs))
+
+    async def run_stdio_async(self) -> None:
+        """Refuse: standard input and output are served to clients of older protocol revisions."""
+        raise RuntimeError(_MODERN_ONLY)
+
+    async def run_sse_async(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        sse_path: str = "/sse",
+        message_path: str = "/messages/",
+        max_request_body_size: int = DEFAULT_MAX_REQUEST_BODY_SIZE,
+        transport_security: TransportSecuritySettings | None = None,
+    ) -> None:
+        """Refuse: HTTP+SSE belongs to protocol revisions that this server does not speak."""
+        raise RuntimeError(_MODERN_ONLY)
+
+    async def run_streamable_http_async(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        streamable_http_path: str = "/mcp",
+        json_response: bool = False,
+        stateless_http: bool = False,
+        event_store: EventStore | None = None,
+        retry_interval: int | None = None,
+        max_request_body_size: int = DEFAULT_MAX_REQUEST_BODY_SIZE,
+        session_idle_timeout: float | None = DEFAULT_SESSION_IDLE_TIMEOUT,
+        max_sessions: int | None = DEFAULT_MAX_SESSIONS,
+        transport_security: TransportSecuritySettings | None = None,
+        cors: CorsSettings | None = None,
+        shutdown_timeout: float | None = None,
+    ) -> None:
+        """Serve streamable HTTP with uvicorn until the process is told to stop.
+
+        Args:
+            host: The address to bind.
+            port: The port to bind.
+            streamable_http_path: The endpoint's path.
+            json_response: Answer legacy requests with JSON instead of streams.
+            stateless_http: Serve legacy requests without sessions.
+            event_store: Keeps the events of legacy streams.
+            retry_interval: Milliseconds before a client of a legacy stream comes back.
+            max_request_body_size: How many bytes a request body may have.
+            session_idle_timeout: Seconds after which an idle legacy session ends.
+            max_sessions: How many legacy sessions may be open.
+            transport_security: Which hosts and origins are accepted.
+            cors: Lets browser scripts of other origins in; off by default.
+            shutdown_timeout: Seconds that running calls have to end when the server stops.
+        """
+        from mcp.server.mcpserver._running import serve_app
+
+        app = self.streamable_http_app(
+            streamable_http_path=streamable_http_path,
+            json_response=json_response,
+            stateless_http=stateless_http,
+            event_store=event_store,
+            retry_interval=retry_interval,
+            max_request_body_size=max_request_body_size,
+            session_idle_timeout=session_idle_timeout,
+            max_sessions=max_sessions,
+            transport_security=transport_security,
+            host=host,
+            cors=cors,
+            shutdown_timeout=shutdown_timeout,
+        )
+        configure_logging(self.settings.log_level)
+        await serve_app(cast("MCPApp", app), host=host, port=port, log_level=self.settings.log_level)

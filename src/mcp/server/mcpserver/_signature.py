@@ -1,0 +1,331 @@
+"""A function's parameters: what the client fills, how it is checked, and what the server injects."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, cast
+
+import anyio.to_thread
+import pydantic_core
+from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
+from pydantic.errors import PydanticSchemaGenerationError
+from pydantic.fields import FieldInfo
+from pydantic_core import SchemaValidator, core_schema
+from typing_extensions import NotRequired, TypedDict
+
+from mcp.server.mcpserver._json_schema import JsonSchema, SchemaGenerator, accepts_text, plain_schema, title_of
+from mcp.server.mcpserver.exceptions import InvalidSignature
+from mcp.server.mcpserver.utilities.context_injection import callable_name, evaluate_hints, is_context_annotation
+
+_EMPTY: Final = inspect.Parameter.empty
+_UNCALLABLE: Final = {
+    inspect.Parameter.POSITIONAL_ONLY: "is positional-only",
+    inspect.Parameter.VAR_POSITIONAL: "collects positional arguments",
+}
+_CONFIG: Final = ConfigDict(arbitrary_types_allowed=False, defer_build=True)
+
+
+class InvalidArguments(Exception):
+    """The client's arguments do not fit.
+
+    Attributes:
+        fields: The top-level names that are wrong.
+        text: What is wrong, without the values.
+    """
+
+    def __init__(self, fields: list[str], text: str) -> None:
+        super().__init__(text)
+        self.fields = fields
+        self.text = text
+
+
+@dataclass(slots=True)
+class Parameter:
+    """One parameter that the client fills.
+
+    Attributes:
+        name: Its name in Python.
+        wire_name: The name under which the client sends it: its alias, else its name.
+        annotation: Its evaluated annotation; `Parameter.empty` of `inspect` where there is none.
+        default: Its default, which may be a pydantic `Field(...)`.
+        required: Whether the client must send it.
+        description: What `Field(description=...)` says.
+    """
+
+    name: str
+    wire_name: str
+    annotation: Any
+    default: Any
+    required: bool
+    description: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether name, default and description are those of an ordinary parameter."""
+        return not isinstance(self.default, FieldInfo) and self.wire_name == self.name
+
+    def as_field(self) -> Any:
+        """The annotation that pydantic reads as this parameter."""
+        annotation = self.annotation
+        if annotation is _EMPTY:
+            annotation = Annotated[Any, Field(title=self.name)]
+        if isinstance(self.default, FieldInfo):
+            annotation = Annotated[annotation, self.default]
+        elif self.default is not _EMPTY:
+            annotation = Annotated[annotation, Field(default=self.default)]
+        return annotation if self.required else NotRequired[annotation]
+
+
+@dataclass(slots=True)
+class Arguments:
+    """The arguments of a function: their JSON schema and the check they pass, once, at each call.
+
+    The check yields keyword arguments, not a model instance; any parameter name will do, also one of pydantic's own.
+    """
+
+    title: str
+    parameters: list[Parameter]
+    json_schema: JsonSchema
+    parse_json: bool = True
+    _validator: SchemaValidator | None = None
+    _make_validator: Callable[[], SchemaValidator] = field(kw_only=True)
+    _parsable: frozenset[str] | None = None
+
+    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Check arguments and return them as keyword arguments, defaults included.
+
+        Raises:
+            InvalidArguments: They do not fit.
+        """
+        validator = self._validator
+        if validator is None:
+            validator = self._validator = self._make_validator()
+        try:
+            return validator.validate_python(arguments)
+        except ValidationError as error:
+            return self._validate_parsed(validator, arguments, error)
+
+    def _validate_parsed(
+        self, validator: SchemaValidator, arguments: Mapping[str, Any], error: ValidationError
+    ) -> dict[str, Any]:
+        """Try again with JSON texts parsed, for parameters that cannot take a text: models like to send such."""
+        parsed = self._parse_texts(arguments, error) if self.parse_json else None
+        if parsed is not None:
+            try:
+                return validator.validate_python(parsed)
+            except ValidationError as second:
+                error = second
+        raise self._explain(error) from None
+
+    def _parse_texts(self, arguments: Mapping[str, Any], error: ValidationError) -> dict[str, Any] | None:
+        if self._parsable is None:
+            definitions = self.json_schema.get("$defs", {})
+            properties = cast("dict[str, object]", self.json_schema["properties"])
+            self._parsable = frozenset(n for n, schema in properties.items() if not accepts_text(schema, definitions))
+        parsed: dict[str, Any] | None = None
+        for name in _wrong_names(error):
+            value = arguments.get(name)
+            if name not in self._parsable or not isinstance(value, str):
+                continue
+            try:
+                found = pydantic_core.from_json(value, allow_inf_nan=False)
+            except ValueError:
+                continue
+            if found is None or isinstance(found, (dict, list)):
+                parsed = {**(arguments if parsed is None else parsed), name: found}
+        return parsed
+
+    def _explain(self, error: ValidationError) -> InvalidArguments:
+        details = error.errors(include_url=False, include_context=False, include_input=False)
+        lines = [f"{len(details)} validation error{'' if len(details) == 1 else 's'} for {self.title}"]
+        for detail in details:
+            lines += [".".join(map(str, detail["loc"])), f"  {detail['msg']}"]
+        return InvalidArguments(_wrong_names(error), "\n".join(lines))
+
+
+def _wrong_names(error: ValidationError) -> list[str]:
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    return list(dict.fromkeys(str(detail["loc"][0]) for detail in details if detail["loc"]))
+
+
+@dataclass(slots=True)
+class Signature:
+    """What a function's signature says.
+
+    Attributes:
+        name: The function's name.
+        parameters: What the client fills.
+        context_kwarg: The parameter that receives the `Context`.
+        hints: The evaluated annotations, `return` included.
+        is_async: Whether it has to be awaited, or else runs in a worker thread.
+    """
+
+    name: str
+    parameters: list[Parameter]
+    context_kwarg: str | None
+    hints: dict[str, Any]
+    is_async: bool
+
+
+def read_signature(
+    fn: Callable[..., Any], *, injected: Iterable[str] = (), context_kwarg: str | None = None, strict: bool = True
+) -> Signature:
+    """Read a function's signature.
+
+    Args:
+        fn: Any callable.
+        injected: Parameters that the server fills by other means.
+        context_kwarg: The parameter for the context, where the caller names it.
+        strict: Whether parameters that can only be passed by position are refused.
+
+    Raises:
+        InvalidSignature: The function cannot be called with keyword arguments from a client.
+    """
+    name = callable_name(fn)
+    hints = evaluate_hints(fn)
+    try:
+        found = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise InvalidSignature(f"Unable to read the signature of callable {name!r}") from error
+    parameters: list[Parameter] = []
+    for parameter in found:
+        hint = hints.get(parameter.name, _EMPTY)
+        if parameter.name == context_kwarg:
+            continue
+        if is_context_annotation(hint):
+            if context_kwarg is not None:
+                raise InvalidSignature(
+                    f"Function {name!r} has more than one Context parameter: {context_kwarg!r} and {parameter.name!r}"
+                )
+            context_kwarg = parameter.name
+            continue
+        if parameter.name in injected:
+            continue
+        if parameter.name.startswith("_"):
+            raise InvalidSignature(f"Parameter {parameter.name} of {name} cannot start with '_'")
+        if strict and parameter.kind in _UNCALLABLE:
+            raise InvalidSignature(
+                f"Parameter {parameter.name!r} of {name!r} {_UNCALLABLE[parameter.kind]}; arguments are passed by name"
+            )
+        parameters.append(_read_parameter(name, parameter.name, hint, parameter.default))
+    return Signature(name, parameters, context_kwarg, hints, is_async_callable(fn))
+
+
+def _read_parameter(function: str, name: str, annotation: Any, default: Any) -> Parameter:
+    if not isinstance(default, FieldInfo) and getattr(annotation, "__metadata__", None) is None:
+        return Parameter(name, name, annotation, default, default is _EMPTY)
+    base: Any = Any if annotation is _EMPTY else annotation
+    try:
+        info = (
+            FieldInfo.from_annotation(base) if default is _EMPTY else FieldInfo.from_annotated_attribute(base, default)
+        )
+    except PydanticUserError as error:
+        raise InvalidSignature(f"Parameter {name!r} of {function!r}: {error.message}") from error
+    alias = info.validation_alias if info.validation_alias is not None else info.alias
+    wire_name = alias if isinstance(alias, str) else name
+    return Parameter(name, wire_name, annotation, default, info.is_required(), info.description)
+
+
+def is_async_callable(fn: Callable[..., Any]) -> bool:
+    """Whether calling it yields something to await."""
+    target: Any = fn
+    while isinstance(target, functools.partial):
+        target = cast("functools.partial[Any]", target).func
+    return inspect.iscoroutinefunction(target) or (
+        not inspect.isclass(target) and inspect.iscoroutinefunction(getattr(target, "__call__", None))  # noqa: B004
+    )
+
+
+def build_arguments(signature: Signature, *, parse_json: bool = True) -> Arguments:
+    """Build the schema and the check of a function's arguments; the validator itself is made at the first call.
+
+    Raises:
+        InvalidSignature: A parameter's type has no JSON schema.
+    """
+    title = f"{signature.name}Arguments"
+    plain = _plain_arguments(title, signature.parameters)
+    if plain is not None:
+        fields, json_schema = plain
+
+        def make_plain() -> SchemaValidator:
+            return SchemaValidator(
+                core_schema.typed_dict_schema(fields, config=core_schema.CoreConfig(title=title)),
+            )
+
+        return Arguments(title, signature.parameters, json_schema, parse_json, _make_validator=make_plain)
+    adapter = _adapter(title, {parameter.name: parameter.as_field() for parameter in signature.parameters})
+    try:
+        json_schema = adapter.json_schema(schema_generator=SchemaGenerator)
+    except (PydanticUserError, PydanticSchemaGenerationError, TypeError, NameError) as error:
+        raise _blame(signature, error) from error
+
+    def make() -> SchemaValidator:
+        return cast("SchemaValidator", adapter.validator)
+
+    return Arguments(title, signature.parameters, json_schema, parse_json, _make_validator=make)
+
+
+def _plain_arguments(
+    title: str, parameters: list[Parameter]
+) -> tuple[dict[str, core_schema.TypedDictField], JsonSchema] | None:
+    fields: dict[str, core_schema.TypedDictField] = {}
+    properties: JsonSchema = {}
+    required: list[str] = []
+    for parameter in parameters:
+        untyped = parameter.annotation is _EMPTY
+        known = plain_schema(Any if untyped else parameter.annotation) if parameter.is_plain else None
+        if known is None:
+            return None
+        core, schema = known
+        schema = {"title": parameter.name if untyped else title_of(parameter.name), **schema}
+        if parameter.required:
+            required.append(parameter.name)
+            fields[parameter.name] = core_schema.typed_dict_field(core, required=True)
+        else:
+            default = parameter.default
+            if default is not None and type(default) not in (int, str, float, bool):
+                return None
+            core = core_schema.with_default_schema(core, default=default)
+            fields[parameter.name] = core_schema.typed_dict_field(core, required=False)
+            schema = {"default": default, **schema}
+        properties[parameter.name] = schema
+    json_schema: JsonSchema = {"properties": properties, "title": title, "type": "object"}
+    if required:
+        json_schema["required"] = required
+    return fields, json_schema
+
+
+def _adapter(title: str, fields: dict[str, Any]) -> TypeAdapter[dict[str, Any]]:
+    described: Any = TypedDict(title, fields)  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
+    described.__pydantic_config__ = _CONFIG
+    return TypeAdapter(described)
+
+
+def _blame(signature: Signature, error: Exception) -> InvalidSignature:
+    """Name the parameter whose type cannot be described."""
+    for parameter in signature.parameters:
+        try:
+            _adapter("One", {parameter.name: parameter.as_field()}).json_schema(schema_generator=SchemaGenerator)
+        except Exception:
+            reason = getattr(error, "message", str(error)).splitlines()[0]
+            return InvalidSignature(
+                f"Parameter {parameter.name!r} of {signature.name!r} has a type without a JSON schema: {reason}"
+            )
+    return InvalidSignature(f"The parameters of {signature.name!r} cannot be described: {error}")
+
+
+async def invoke(fn: Callable[..., Any], values: dict[str, Any], is_async: bool) -> Any:
+    """Call a function: on the event loop if it is asynchronous, in a worker thread if not."""
+    if is_async:
+        return await fn(**values)
+    (result,) = await anyio.to_thread.run_sync(_call, fn, values)
+    # A sync callable may still hand back a coroutine (a lambda around an async function).
+    return await result if inspect.isawaitable(result) else result
+
+
+def _call(fn: Callable[..., Any], values: dict[str, Any]) -> tuple[Any]:
+    # In a tuple, since trio takes a thread that yields a coroutine for a mistake.
+    return (fn(**values),)

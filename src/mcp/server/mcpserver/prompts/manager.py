@@ -1,0 +1,69 @@
+"""The registered prompts."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from mcp.server.mcpserver._registry import OnDuplicate, Registry
+from mcp.server.mcpserver.context import Context
+from mcp.server.mcpserver.prompts.base import InvalidPromptRequest, Message, Prompt
+from mcp_types import InputRequiredResult
+
+logger = logging.getLogger(__name__)
+
+
+class PromptManager:
+    """The registered prompts, in the order of their registration.
+
+    Args:
+        warn_on_duplicate_prompts: Whether a second prompt of one name is reported in the log; the first one stays.
+        on_duplicate: What a second prompt of one name does.
+    """
+
+    def __init__(self, warn_on_duplicate_prompts: bool = True, *, on_duplicate: OnDuplicate = "warn") -> None:
+        self.registry: Registry[Prompt] = Registry(
+            "Prompt", logger, on_duplicate=on_duplicate, warn=warn_on_duplicate_prompts
+        )
+
+    def __iter__(self) -> Iterator[Prompt]:
+        return iter(self.registry)
+
+    def add_prompt(self, prompt: Prompt) -> Prompt:
+        """Register a prompt and return the one that has its name now."""
+        return self.registry.add(prompt.name, prompt)
+
+    def get_prompt(self, name: str) -> Prompt | None:
+        """Return the prompt of that name."""
+        return self.registry.get(name)
+
+    def list_prompts(self) -> list[Prompt]:
+        """Return all prompts."""
+        return list(self.registry)
+
+    def remove_prompt(self, name: str) -> None:
+        """Remove a prompt.
+
+        Raises:
+            ValueError: There is none of that name.
+        """
+        if not self.registry.remove(name):
+            raise ValueError(f"Unknown prompt: {name}")
+
+    def find(self, name: str) -> Prompt:
+        """Return the prompt of that name.
+
+        Raises:
+            PromptError: There is none.
+        """
+        prompt = self.registry.get(name)
+        if prompt is None:
+            raise InvalidPromptRequest(f"Unknown prompt: {name}")
+        return prompt
+
+    async def render_prompt(
+        self, name: str, arguments: dict[str, Any] | None, context: Context[Any, Any]
+    ) -> list[Message] | InputRequiredResult:
+        """Render a prompt by name; raises what `Prompt.render` raises."""
+        return await self.find(name).render(arguments, context)

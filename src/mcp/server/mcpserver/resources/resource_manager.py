@@ -1,0 +1,126 @@
+"""The registered resources and templates."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import AnyUrl
+
+from mcp.server.mcpserver._registry import OnDuplicate, Registry
+from mcp.server.mcpserver.context import Context
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp.server.mcpserver.resources.base import Resource
+from mcp.server.mcpserver.resources.templates import (
+    DEFAULT_RESOURCE_SECURITY,
+    ResourceSecurity,
+    ResourceSecurityError,
+    ResourceTemplate,
+)
+from mcp_types import Annotations, Icon, InputRequiredResult
+
+logger = logging.getLogger(__name__)
+
+
+class ResourceManager:
+    """The registered resources and templates, each in the order of their registration.
+
+    Args:
+        warn_on_duplicate_resources: Whether a second registration of one URI is reported in the log; the first stays.
+        resources: Resources to begin with.
+        on_duplicate: What a second registration does.
+    """
+
+    def __init__(
+        self,
+        warn_on_duplicate_resources: bool = True,
+        *,
+        resources: list[Resource] | None = None,
+        on_duplicate: OnDuplicate = "warn",
+    ) -> None:
+        warn = warn_on_duplicate_resources
+        self.resources: Registry[Resource] = Registry("Resource", logger, on_duplicate=on_duplicate, warn=warn)
+        self.templates: Registry[ResourceTemplate] = Registry(
+            "Resource template", logger, on_duplicate=on_duplicate, warn=warn
+        )
+        for resource in resources or ():
+            self.add_resource(resource)
+
+    def add_resource(self, resource: Resource) -> Resource:
+        """Register a resource and return the one that has its URI now."""
+        return self.resources.add(resource.uri, resource)
+
+    def add_template(
+        self,
+        fn: Callable[..., Any],
+        uri_template: str,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        icons: list[Icon] | None = None,
+        annotations: Annotations | None = None,
+        meta: dict[str, Any] | None = None,
+        security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
+    ) -> ResourceTemplate:
+        """Register a function under a pattern and return the template that has this pattern now."""
+        template = ResourceTemplate.from_function(
+            fn,
+            uri_template,
+            name=name,
+            title=title,
+            description=description,
+            mime_type=mime_type,
+            icons=icons,
+            annotations=annotations,
+            meta=meta,
+            security=security,
+        )
+        return self.templates.add(uri_template, template)
+
+    def remove_resource(self, uri: AnyUrl | str) -> None:
+        """Remove a resource.
+
+        Raises:
+            ResourceNotFoundError: There is none under that URI.
+        """
+        if not self.resources.remove(str(uri)):
+            raise ResourceNotFoundError(f"Unknown resource: {uri}")
+
+    def remove_template(self, uri_template: str) -> None:
+        """Remove a template.
+
+        Raises:
+            ResourceNotFoundError: There is none of that pattern.
+        """
+        if not self.templates.remove(uri_template):
+            raise ResourceNotFoundError(f"Unknown resource template: {uri_template}")
+
+    def list_resources(self) -> list[Resource]:
+        """Return all resources."""
+        return list(self.resources)
+
+    def list_templates(self) -> list[ResourceTemplate]:
+        """Return all templates."""
+        return list(self.templates)
+
+    async def get_resource(self, uri: AnyUrl | str, context: Context[Any, Any]) -> Resource | InputRequiredResult:
+        """Find the resource under a URI: by the exact URI, else by the first template that fits.
+
+        Raises:
+            ResourceNotFoundError: There is none. A refused value looks the same, so that it tells nothing.
+            ResourceError: The template's function failed.
+            MCPError: It answered with a protocol error.
+        """
+        text = str(uri)
+        if (resource := self.resources.get(text)) is not None:
+            return resource
+        for template in self.templates:
+            try:
+                values = template.matches(text)
+            except ResourceSecurityError as error:
+                raise ResourceNotFoundError(f"Unknown resource: {text}") from error
+            if values is not None:
+                return await template.create_resource(text, values, context)
+        raise ResourceNotFoundError(f"Unknown resource: {text}")

@@ -1,0 +1,341 @@
+"""`MCPServer`: tools, prompts and resources made of Python functions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerMiddleware, ServerRequestContext
+from mcp.server.lowlevel.server import (
+    DEFAULT_MAX_REQUEST_BODY_SIZE,
+    DEFAULT_MAX_SESSIONS,
+    DEFAULT_SESSION_IDLE_TIMEOUT,
+    LifespanResultT,
+    Server,
+)
+from mcp.server.lowlevel.server import lifespan as default_lifespan
+from mcp.server.mcpserver._handlers import Handlers
+from mcp.server.mcpserver._registration import Registrations
+from mcp.server.mcpserver._registry import OnDuplicate
+from mcp.server.mcpserver._resource_security import DEFAULT_RESOURCE_SECURITY, ResourceSecurity
+from mcp.server.mcpserver._serving import LogLevel, Serving, Settings
+from mcp.server.mcpserver.prompts.manager import PromptManager
+from mcp.server.mcpserver.resources.base import Resource
+from mcp.server.mcpserver.resources.resource_manager import ResourceManager
+from mcp.server.mcpserver.tools.base import Tool
+from mcp.server.mcpserver.tools.tool_manager import ToolManager
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, SubscriptionBus
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY, Icon
+from mcp_types.methods import CacheableMethod
+
+__all__ = [
+    "DEFAULT_MAX_REQUEST_BODY_SIZE",
+    "DEFAULT_MAX_SESSIONS",
+    "DEFAULT_SESSION_IDLE_TIMEOUT",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "METHOD_NOT_FOUND",
+    "MISSING_REQUIRED_CLIENT_CAPABILITY",
+    "MCPServer",
+    "Settings",
+    "lifespan_wrapper",
+    "require_client_extension",
+]
+
+ServerLifespan: TypeAlias = "Callable[[MCPServer[LifespanResultT]], AbstractAsyncContextManager[LifespanResultT]]"
+
+_DEFAULT_NAME: Final = "mcp-server"
+
+
+def lifespan_wrapper(
+    app: MCPServer[LifespanResultT],
+    lifespan: Callable[[MCPServer[LifespanResultT]], AbstractAsyncContextManager[LifespanResultT]],
+) -> Callable[[Server[LifespanResultT]], AbstractAsyncContextManager[LifespanResultT]]:
+    """Make the lifespan of the low-level server of one that takes the `MCPServer`."""
+
+    @asynccontextmanager
+    async def wrapped(_: Server[LifespanResultT]) -> AsyncGenerator[LifespanResultT]:
+        async with lifespan(app) as context:
+            yield context
+
+    return wrapped
+
+
+class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
+    """A server made of Python functions.
+
+    ```python
+    mcp = MCPServer("Calculator")
+
+
+    @mcp.tool()
+    async def add(a: int, b: int) -> int:
+        \"\"\"Add two numbers.\"\"\"
+        return a + b
+
+
+    mcp.run("streamable-http")
+    ```
+
+    Args:
+        name: The server's name; `"mcp-server"` by default.
+        title: A name for people.
+        description: What it is.
+        instructions: How a model should use it.
+        website_url: Where people read about it.
+        icons: Icons.
+        version: Its version.
+        auth_server_provider: The authorization server that is part of this one.
+        token_verifier: Checks the access tokens of requests.
+        tools: Functions or tools to register.
+        resources: Resources to register.
+        extensions: Extensions to register.
+        debug: Whether the web application shows tracebacks.
+        log_level: The level that `run()` configures logging with.
+        warn_on_duplicate_resources: Whether a second resource of one URI is reported; the first stays.
+        warn_on_duplicate_tools: Whether a second tool of one name is reported; the first stays.
+        warn_on_duplicate_prompts: Whether a second prompt of one name is reported; the first stays.
+        dependencies: Packages that the server's file needs, for installers.
+        lifespan: `(server) -> async context manager`, entered around serving; what it yields is
+            `ctx.request_context.lifespan_context`.
+        auth: Authorization settings.
+        resource_security: The checks on the values of template variables.
+        request_state_security: How `request_state` is sealed; under a key of this process by default.
+        cache_hints: How long clients may keep results, by method.
+        subscriptions: The bus for changes; an in-memory one by default, `False` for none.
+        middleware: Middleware around every message, outermost first, inside the server's own.
+        mask_errors: Whether the texts of unexpected exceptions stay in the log. `False` is for development.
+        on_duplicate: What a second registration under one name does; wins over `warn_on_duplicate_*`.
+        page_size: How many items a page of a listing has; all by default.
+        max_answer_retries: How often a resolver's question is asked again after an answer that cannot be used.
+
+    Raises:
+        ValueError: A value makes no sense.
+        TypeError: A value is of a wrong kind.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        instructions: str | None = None,
+        website_url: str | None = None,
+        icons: list[Icon] | None = None,
+        version: str = "",
+        auth_server_provider: object | None = None,
+        token_verifier: object | None = None,
+        *,
+        tools: Sequence[Tool | Callable[..., Any]] | None = None,
+        resources: list[Resource] | None = None,
+        extensions: Sequence[object] | None = None,
+        debug: bool = False,
+        log_level: LogLevel = "INFO",
+        warn_on_duplicate_resources: bool = True,
+        warn_on_duplicate_tools: bool = True,
+        warn_on_duplicate_prompts: bool = True,
+        dependencies: list[str] | None = None,
+        lifespan: ServerLifespan[LifespanResultT] | None = None,
+        auth: object | None = None,
+        resource_security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
+        request_state_security: RequestStateSecurity | None = None,
+        cache_hints: Mapping[CacheableMethod, CacheHint] | None = None,
+        subscriptions: SubscriptionBus | Literal[False] | None = None,
+        middleware: Sequence[ServerMiddleware[Any]] | None = None,
+        mask_errors: bool = True,
+        on_duplicate: OnDuplicate | None = None,
+        page_size: int | None = None,
+        max_answer_retries: int = 0,
+    ) -> None:
+        _check_unserved(auth_server_provider, token_verifier, auth, extensions)
+        _check_numbers(page_size, max_answer_retries)
+        self.settings: Settings[LifespanResultT] = Settings(
+            debug=debug,
+            log_level=log_level,
+            warn_on_duplicate_resources=warn_on_duplicate_resources,
+            warn_on_duplicate_tools=warn_on_duplicate_tools,
+            warn_on_duplicate_prompts=warn_on_duplicate_prompts,
+            dependencies=list(dependencies or ()),
+            lifespan=lifespan,
+            auth=auth,
+        )
+        self.max_answer_retries = max_answer_retries
+        self._resource_security = resource_security
+        self._custom_routes: list[Any] = []
+        duplicates: OnDuplicate = on_duplicate or "warn"
+        self._tool_manager = ToolManager(warn_on_duplicate_tools, on_duplicate=duplicates)
+        self._prompt_manager = PromptManager(warn_on_duplicate_prompts, on_duplicate=duplicates)
+        self._resource_manager = ResourceManager(warn_on_duplicate_resources, on_duplicate=duplicates)
+        bus = _bus(subscriptions)
+        self._handlers = Handlers(
+            self,
+            tools=self._tool_manager,
+            prompts=self._prompt_manager,
+            resources=self._resource_manager,
+            subscriptions=bus,
+            mask_errors=mask_errors,
+            page_size=page_size,
+        )
+        self._lowlevel_server: Server[LifespanResultT] = self._make_server(
+            name or _DEFAULT_NAME, version, title, description, instructions, website_url, icons, cache_hints, bus
+        )
+        self.middleware.append(_boundary(request_state_security, name))
+        self.middleware.extend(middleware or ())
+        self._register(tools or ())
+        for resource in resources or ():
+            self.add_resource(resource)
+
+    def _make_server(
+        self,
+        name: str,
+        version: str,
+        title: str | None,
+        description: str | None,
+        instructions: str | None,
+        website_url: str | None,
+        icons: list[Icon] | None,
+        cache_hints: Mapping[CacheableMethod, CacheHint] | None,
+        bus: SubscriptionBus | None,
+    ) -> Server[LifespanResultT]:
+        handlers = self._handlers
+        lifespan = cast("ServerLifespan[LifespanResultT] | None", self.settings.lifespan)
+        return Server(
+            name,
+            version=version,
+            title=title,
+            description=description,
+            instructions=instructions,
+            website_url=website_url,
+            icons=icons,
+            cache_hints=cache_hints,
+            lifespan=cast("Any", default_lifespan) if lifespan is None else _checked_lifespan(self, lifespan),
+            get_tool_input_schema=self._input_schema,
+            on_list_tools=cast("Any", handlers.on_list_tools),
+            on_call_tool=handlers.on_call_tool,
+            on_list_resources=cast("Any", handlers.on_list_resources),
+            on_list_resource_templates=cast("Any", handlers.on_list_resource_templates),
+            on_read_resource=handlers.on_read_resource,
+            on_list_prompts=cast("Any", handlers.on_list_prompts),
+            on_get_prompt=handlers.on_get_prompt,
+            on_subscriptions_listen=None if bus is None else ListenHandler(bus),
+        )
+
+    def _input_schema(self, name: str) -> Mapping[str, Any] | None:
+        tool = self._tool_manager.registry.get(name)
+        return None if tool is None else tool.parameters
+
+    # Identity
+
+    @property
+    def name(self) -> str:
+        """The server's name."""
+        return self._lowlevel_server.name
+
+    @property
+    def title(self) -> str | None:
+        """Its name for people."""
+        return self._lowlevel_server.title
+
+    @property
+    def description(self) -> str | None:
+        """What it is."""
+        return self._lowlevel_server.description
+
+    @property
+    def instructions(self) -> str | None:
+        """How a model should use it."""
+        return self._lowlevel_server.instructions
+
+    @property
+    def website_url(self) -> str | None:
+        """Where people read about it."""
+        return self._lowlevel_server.website_url
+
+    @property
+    def icons(self) -> list[Icon] | None:
+        """Its icons."""
+        return self._lowlevel_server.icons
+
+    @property
+    def version(self) -> str:
+        """Its version."""
+        return self._lowlevel_server.version
+
+    @property
+    def middleware(self) -> list[ServerMiddleware[Any]]:
+        """The middleware around every message, outermost first; the list is live."""
+        return self._lowlevel_server.middleware
+
+
+def require_client_extension(ctx: ServerRequestContext[Any, Any], identifier: str) -> None:
+    """Refuse a request whose client did not declare an extension.
+
+    Raises:
+        MCPError: `-32021`, naming the extension.
+    """
+    declared = ctx.session.client_capabilities
+    if declared is None or identifier not in (declared.extensions or {}):
+        raise MCPError(
+            MISSING_REQUIRED_CLIENT_CAPABILITY,
+            f"Client did not declare required extension {identifier!r}",
+            {"requiredCapabilities": {"extensions": {identifier: {}}}},
+        )
+
+
+def _checked_lifespan(
+    server: MCPServer[LifespanResultT], lifespan: ServerLifespan[LifespanResultT]
+) -> Callable[[Server[LifespanResultT]], AbstractAsyncContextManager[LifespanResultT]]:
+    if inspect.iscoroutinefunction(lifespan) or inspect.isasyncgenfunction(lifespan):
+        raise TypeError(
+            "lifespan must return an async context manager; decorate the function with contextlib.asynccontextmanager"
+        )
+    return lifespan_wrapper(server, lifespan)
+
+
+def _boundary(security: RequestStateSecurity | None, name: str | None) -> RequestStateBoundary:
+    if security is None:
+        # A key of this process binds tokens to this server already; its name adds nothing that could be missing.
+        return RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name or _DEFAULT_NAME)
+    if not name and security.audience is None:
+        raise ValueError(
+            "request_state_security is configured but this server has no name. Servers that share a secret tell their "
+            "tokens apart by the name: pass MCPServer(name=...) or RequestStateSecurity(audience=...)."
+        )
+    return RequestStateBoundary(security, default_audience=name)
+
+
+def _bus(subscriptions: SubscriptionBus | bool | None) -> SubscriptionBus | None:
+    if subscriptions is None:
+        return InMemorySubscriptionBus()
+    if subscriptions is False:
+        return None
+    if isinstance(subscriptions, bool) or not callable(getattr(subscriptions, "publish", None)):
+        raise TypeError("subscriptions must be a SubscriptionBus, None (an in-memory bus), or False (off)")
+    return subscriptions
+
+
+def _check_numbers(page_size: int | None, max_answer_retries: int) -> None:
+    if page_size is not None and page_size < 1:
+        raise ValueError(f"page_size must be a positive number or None, got {page_size}")
+    if max_answer_retries < 0:
+        raise ValueError(f"max_answer_retries must not be negative, got {max_answer_retries}")
+
+
+def _check_unserved(
+    auth_server_provider: object | None,
+    token_verifier: object | None,
+    auth: object | None,
+    extensions: Sequence[object] | None,
+) -> None:
+    if auth is None and (auth_server_provider is not None or token_verifier is not None):
+        raise ValueError("Cannot specify auth_server_provider or token_verifier without auth settings")
+    if auth is not None:
+        # Never serve without the protection that was asked for.
+        raise ValueError("This server has no authorization of its own; put its app behind one and leave auth out")
+    if extensions:
+        raise ValueError("This server takes no extensions; register their tools, resources and methods themselves")

@@ -1,0 +1,230 @@
+"""`Tool`: a function that a model may call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+import mcp_types as types
+from mcp._protocol.codec import WireResult
+from mcp.server.context import ServerRequestContext
+from mcp.server.mcpserver._failures import error_wire, tool_failure
+from mcp.server.mcpserver._function import Function
+from mcp.server.mcpserver._output import Output, ToolOutput
+from mcp.server.mcpserver._signature import invoke
+from mcp.server.mcpserver.context import Context
+from mcp.shared.exceptions import MCPError
+from mcp.shared.tool_name_validation import validate_and_warn_tool_name
+from mcp_types import CallToolResult, Icon, InputRequiredResult, ToolAnnotations
+
+__all__ = ["Tool"]
+
+
+class FuncMetadata:
+    """What registration found out about a tool's function."""
+
+    __slots__ = ("function", "output")
+
+    def __init__(self, function: Function, output: Output) -> None:
+        self.function = function
+        self.output = output
+
+
+class Tool(BaseModel):
+    """A function that a model may call, with everything a listing says about it.
+
+    Attributes:
+        fn: The function.
+        name: The name it is called by.
+        title: A name for people.
+        description: What it does, for the model.
+        parameters: The JSON schema of its arguments.
+        fn_metadata: What registration found out about the function.
+        is_async: Whether the function has to be awaited; otherwise it runs in a worker thread.
+        context_kwarg: The parameter that receives the `Context`.
+        annotations: Hints about its behaviour.
+        icons: Icons.
+        meta: The `_meta` of its listing.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=True)
+
+    fn: Callable[..., Any] = Field(exclude=True)
+    name: str
+    title: str | None = None
+    description: str
+    parameters: dict[str, Any]
+    fn_metadata: FuncMetadata = Field(exclude=True)
+    is_async: bool
+    context_kwarg: str | None = None
+    annotations: ToolAnnotations | None = None
+    icons: list[Icon] | None = None
+    meta: dict[str, Any] | None = None
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """The JSON schema of the structured output; `None` for tools that only have content."""
+        return self.fn_metadata.output.schema
+
+    @classmethod
+    def from_function(
+        cls,
+        fn: Callable[..., Any],
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        context_kwarg: str | None = None,
+        annotations: ToolAnnotations | None = None,
+        icons: list[Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        structured_output: bool | None = None,
+    ) -> Tool:
+        """Make a tool of a function.
+
+        Args:
+            fn: The function; a method, class, `functools.partial` or callable object will do as well.
+            name: The tool's name; the function's by default.
+            title: A name for people.
+            description: What it does; the function's docstring by default.
+            context_kwarg: The parameter that receives the `Context`; found by its annotation by default.
+            annotations: Hints about its behaviour.
+            icons: Icons.
+            meta: The `_meta` of its listing.
+            structured_output: Whether it has structured output; the return annotation decides by default.
+
+        Raises:
+            ValueError: There is no name.
+            InvalidSignature: The function cannot be called as it is written.
+        """
+        tool_name = name_for(fn, name)
+        validate_and_warn_tool_name(tool_name)
+        function = Function(fn, owner_kind="tool", owner_name=tool_name, context_kwarg=context_kwarg)
+        annotation = function.hints.get("return", inspect.Signature.empty)
+        output = Output(function.name, annotation, structured_output)
+        return cls.model_construct(
+            fn=fn,
+            name=tool_name,
+            title=title,
+            description=description_for(fn, description),
+            parameters=function.arguments.json_schema,
+            fn_metadata=FuncMetadata(function, output),
+            is_async=function.is_async,
+            context_kwarg=function.context_kwarg,
+            annotations=annotations,
+            icons=icons,
+            meta=meta,
+        )
+
+    def as_listed(self) -> types.Tool:
+        """The tool as `tools/list` shows it."""
+        return types.Tool(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=self.parameters,
+            output_schema=self.output_schema,
+            annotations=self.annotations,
+            icons=self.icons,
+            _meta=self.meta,
+        )
+
+    async def run(
+        self,
+        arguments: dict[str, Any],
+        context: Context[Any, Any],
+        convert_result: bool = False,
+        *,
+        show_errors: bool = False,
+    ) -> Any:
+        """Call the tool.
+
+        Args:
+            arguments: The arguments by name.
+            context: The request.
+            convert_result: Whether to return a `CallToolResult` instead of what the function returned.
+            show_errors: Whether the text of an unexpected exception may be shown.
+
+        Raises:
+            ToolError: It failed; `UnexpectedToolError` if it did not mean to.
+            MCPError: It answered with a protocol error.
+        """
+        metadata = self.fn_metadata
+        try:
+            value = await metadata.function.call(arguments, context)
+            return as_model(metadata.output.to_result(value)) if convert_result else value
+        except MCPError:
+            raise
+        except Exception as error:
+            raise tool_failure(self.name, error, show=show_errors) from error
+
+    async def run_for_wire(
+        self,
+        arguments: dict[str, Any],
+        request: ServerRequestContext[Any, Any],
+        make_context: Callable[[ServerRequestContext[Any, Any], types.CallToolRequestParams], Context[Any, Any]],
+        params: types.CallToolRequestParams,
+        show_errors: bool,
+    ) -> ToolOutput:
+        """Call the tool for a client: failures become error results, and the result is in wire form where it can be.
+
+        Args:
+            arguments: The arguments by name.
+            request: The request.
+            make_context: Makes the `Context`, for tools that read it.
+            params: The request's params.
+            show_errors: Whether the text of an unexpected exception may be shown.
+
+        Raises:
+            MCPError: The tool answered with a protocol error.
+        """
+        metadata = self.fn_metadata
+        function = metadata.function
+        try:
+            if function.context_kwarg is None and function.plan is None:
+                # The common case, without a frame more than it needs.
+                values = function.arguments.validate(arguments)
+                if function.is_async:
+                    return metadata.output.to_result(await function.fn(**values))
+                return metadata.output.to_result(await invoke(function.fn, values, False))
+            return metadata.output.to_result(await function.call(arguments, make_context(request, params)))
+        except MCPError:
+            raise
+        except Exception as error:
+            show = show_errors or request.session.scope.raise_exceptions
+            return error_wire(str(tool_failure(self.name, error, show=show)))
+
+
+def as_model(output: ToolOutput) -> CallToolResult | InputRequiredResult:
+    """Read a result in wire form as a model, for direct callers."""
+    return CallToolResult.model_validate(output) if isinstance(output, WireResult) else output
+
+
+def name_for(fn: Callable[..., Any], name: str | None) -> str:
+    """The name a function is registered under.
+
+    Raises:
+        ValueError: It has none of its own, and none was given.
+    """
+    if name:
+        return name
+    own = cast("str | None", getattr(fn, "__name__", None))
+    if own == "<lambda>":
+        raise ValueError("You must provide a name for lambda functions")
+    if own is None:
+        raise ValueError(f"You must provide a name for {type(fn).__name__} objects")
+    return own
+
+
+def description_for(fn: Callable[..., Any], description: str | None) -> str:
+    """The description of a registered function: what was given, else its docstring without the indentation."""
+    if description:
+        return description
+    # An instance inherits the docstring of its class, which describes the class (functools.partial has one).
+    doc = fn.__doc__ if inspect.isroutine(fn) or inspect.isclass(fn) else getattr(type(fn).__call__, "__doc__", None)
+    wrapped = cast("Callable[..., Any] | None", getattr(fn, "func", None))
+    if wrapped is not None and not inspect.isroutine(fn) and not inspect.isclass(fn):
+        return description_for(wrapped, None)
+    return inspect.cleandoc(doc) if doc else ""
