@@ -36,17 +36,18 @@ class Metadata:
         info: Implementation,
         log_level: LoggingLevel | None,
     ) -> None:
-        self._usual = build_metadata(ClientFacts(version, declared, info))
-        self._by_hand = build_metadata(ClientFacts(version, by_hand, info))
+        self._reserved = [build_metadata(ClientFacts(version, said, info)) for said in (declared, by_hand)]
         self._defaults: dict[str, Any] = {} if log_level is None else {LOG_LEVEL_META_KEY: log_level}
+        self._usual = {**self._defaults, **self._reserved[False]}
 
     def build(
         self, meta: Mapping[str, Any] | None, progress_token: ProgressToken | None, by_hand: bool
     ) -> dict[str, Any]:
         """Write the `_meta` of one request: the caller's keys are kept, the reserved ones are the session's."""
-        reserved = self._by_hand if by_hand else self._usual
-        own = own_metadata(meta) if meta else {}
-        built = {**self._defaults, **own, **reserved}
+        if not meta and not by_hand:
+            built = self._usual.copy()
+        else:
+            built = {**self._defaults, **own_metadata(meta or {}), **self._reserved[by_hand]}
         if progress_token is not None:
             built["progressToken"] = progress_token
         return built

@@ -47,6 +47,7 @@ _VERBS: Final[Mapping[object, str]] = {
     types.GetPromptResult: "get_prompt",
     types.ReadResourceResult: "read_resource",
 }
+_NO_HEADERS: Final[Mapping[str, str]] = {}
 _MAX_PAGES: Final = 1000
 
 
@@ -128,7 +129,7 @@ class SessionRequests(SessionVerbs):
         progress_callback: ProgressFnT | None = None,
         *,
         by_hand: bool = False,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] = _NO_HEADERS,
         request_id: RequestId | None = None,
         on_notification: OnNotification | None = None,
     ) -> dict[str, Any]:
@@ -148,7 +149,7 @@ class SessionRequests(SessionVerbs):
         elif meta or token is not None:
             written = {**own_metadata(meta or {}), **({} if token is None else {"progressToken": token})}
             params = {**(params or {}), "_meta": written}
-        request = OutgoingRequest(request_id, method, params, self._version, headers or {})
+        request = OutgoingRequest(request_id, method, params, self._version, headers)
         if timeout is None:
             timeout = self._limits.timeout
         if timeout is None and self._limits.total is None:
@@ -179,7 +180,7 @@ class SessionRequests(SessionVerbs):
         progress_callback: ProgressFnT | None = None,
         *,
         by_hand: bool = False,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] = _NO_HEADERS,
     ) -> ResultT | InputRequiredResult:
         wire = await self._exchange(method, params, meta, timeout, progress_callback, by_hand=by_hand, headers=headers)
         if wire.get("resultType") == "input_required":
@@ -203,24 +204,23 @@ class SessionRequests(SessionVerbs):
         *,
         by_hand: bool = False,
     ) -> types.CallToolResult | InputRequiredResult:
+        name, arguments = params["name"], params.get("arguments")
         try:
-            return await self._send_call(params, meta, timeout, progress_callback, by_hand)
+            return await self._ask_open(
+                "tools/call",
+                params,
+                types.CallToolResult,
+                meta,
+                timeout,
+                progress_callback,
+                by_hand=by_hand,
+                headers=self._tools.headers(name, arguments),
+            )
         except MCPError as error:
             if error.code != HEADER_MISMATCH:
                 raise
         # streamable-http: the tool's schema has changed since it was listed. Once is enough.
-        await self._look_up(params["name"], anew=True)
-        return await self._send_call(params, meta, timeout, progress_callback, by_hand)
-
-    async def _send_call(
-        self,
-        params: dict[str, Any],
-        meta: Mapping[str, Any] | None,
-        timeout: float | None,
-        progress_callback: ProgressFnT | None,
-        by_hand: bool,
-    ) -> types.CallToolResult | InputRequiredResult:
-        headers = self._tools.headers(params["name"], params.get("arguments"))
+        await self._look_up(name, anew=True)
         return await self._ask_open(
             "tools/call",
             params,
@@ -229,7 +229,7 @@ class SessionRequests(SessionVerbs):
             timeout,
             progress_callback,
             by_hand=by_hand,
-            headers=headers,
+            headers=self._tools.headers(name, arguments),
         )
 
     async def _list_tools(self, cursor: str | None, meta: Mapping[str, Any] | None) -> types.ListToolsResult:
@@ -295,7 +295,7 @@ class SessionRequests(SessionVerbs):
         progress_callback: ProgressFnT | None = None,
         *,
         by_hand: bool = False,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] = _NO_HEADERS,
     ) -> ResultT | InputRequiredResult:
         wanted = _OPEN_RESULTS[result_type] if by_hand else result_type
         metadata = ClientMessageMetadata(headers=dict(headers)) if headers else None

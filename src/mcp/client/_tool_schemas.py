@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import mcp_types as types
 from mcp._protocol.param_headers import emit, find_invalid_x_mcp_header, header_map
 
 logger = logging.getLogger(__name__)
+
+
+_NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
 class _Validator(Protocol):
@@ -72,10 +75,10 @@ class ToolSchemas:
         """Look again for tools that were not listed: the server says that its tools have changed."""
         self._known = {name: facts for name, facts in self._known.items() if facts is not None}
 
-    def headers(self, name: str, arguments: Mapping[str, Any] | None) -> dict[str, str]:
+    def headers(self, name: str, arguments: Mapping[str, Any] | None) -> Mapping[str, str]:
         """Return the headers that mirror a call's arguments."""
         facts = self._known.get(name)
-        return emit(facts.headers, arguments or {}) if facts is not None and facts.headers else {}
+        return emit(facts.headers, arguments) if facts is not None and facts.headers else _NO_HEADERS
 
     def check(self, name: str, result: types.CallToolResult) -> None:
         """Check a result against the tool's output schema, if it has one.
