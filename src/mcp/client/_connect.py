@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol, TypeAlias, runtime_checkable
 
+import mcp_types as types
 from mcp._engine.link import Link
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 OnFault: TypeAlias = Callable[[Exception], Awaitable[None]]
 
@@ -35,6 +37,38 @@ class LinkSource(Protocol):
     def open_link(self, on_fault: OnFault | None = None) -> ClosableLink:
         """Make a link."""
         ...
+
+
+def check_mode(mode: str) -> None:
+    """Check a connection mode.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if mode in ("auto", "legacy") or mode in MODERN_PROTOCOL_VERSIONS:
+        return
+    text = f"mode must be 'legacy', 'auto', or one of {list(MODERN_PROTOCOL_VERSIONS)}; got {mode!r}"
+    if mode in HANDSHAKE_PROTOCOL_VERSIONS:
+        text += f" ({mode!r} is a handshake-era version; use mode='legacy')"
+    raise ValueError(text)
+
+
+def check_unavailable(extensions: object, cache: object) -> None:
+    """Refuse settings that would have no effect.
+
+    Raises:
+        TypeError: `extensions` is a mapping.
+        NotImplementedError: The setting is not available.
+    """
+    if isinstance(extensions, Mapping):
+        raise TypeError(
+            "extensions= takes a sequence of ClientExtension instances. The mapping form was replaced: "
+            "use advertise(identifier, settings) for advertise-only entries"
+        )
+    if extensions:
+        raise NotImplementedError("extensions= is not available")
+    if cache is not None:
+        raise NotImplementedError("cache= is not available: every verb asks the server; leave it out or pass None")
 
 
 def check_target(server: object, mode: str) -> None:
@@ -83,3 +117,8 @@ async def _opened(source: LinkSource, on_fault: OnFault) -> AsyncGenerator[Link]
         yield link
     finally:
         await link.aclose()
+
+
+def assumed_discovery(version: str) -> types.DiscoverResult:
+    """What is known of a server that was never asked: that it speaks this version."""
+    return types.DiscoverResult(supported_versions=[version], capabilities=types.ServerCapabilities())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -71,6 +72,7 @@ class SessionRequests(SessionVerbs):
         self._version: str | None = None
         self._metadata: Metadata | None = None
         self._state = "new"
+        self._at_close: set[Callable[[], None]] = set()
         if type(self).send_request is not SessionRequests.send_request:
             # A subclass that overrides `send_request` wants to see what the verbs send, as models.
             self._ask = self._ask_with_models
@@ -152,7 +154,7 @@ class SessionRequests(SessionVerbs):
         request = OutgoingRequest(request_id, method, params, self._version, headers)
         if timeout is None:
             timeout = self._limits.timeout
-        if timeout is None and self._limits.total is None:
+        if (timeout is None and self._limits.total is None) or timeout == math.inf:
             return await self._link.exchange(request, deliver)
         return await exchange_in_time(self._link, request, deliver, timeout, self._limits)
 

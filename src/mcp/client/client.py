@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import KW_ONLY, dataclass, field
 from types import TracebackType
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
@@ -15,7 +15,14 @@ from typing_extensions import Self, deprecated
 import mcp_types as types
 from mcp._engine.link import Link
 from mcp._protocol.metadata import LOG_LEVELS
-from mcp.client._connect import InProcessServer, check_target, open_target
+from mcp.client._connect import (
+    InProcessServer,
+    assumed_discovery,
+    check_mode,
+    check_target,
+    check_unavailable,
+    open_target,
+)
 from mcp.client._http.backend import TransportFailure
 from mcp.client._input_required import Send, answer_rounds
 from mcp.client._notifications import ProgressFnT
@@ -32,16 +39,16 @@ from mcp.client._verbs import (
 from mcp.client.session import (
     ClientSession,
     ElicitationFnT,
-    LegacySuspected,
     ListRootsFnT,
     LoggingFnT,
     MessageHandlerFnT,
     SamplingFnT,
 )
+from mcp.client.subscriptions import Subscription, listen
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types import InputRequiredResult, RequestParamsMeta
 from mcp_types.jsonrpc import REQUEST_TIMEOUT
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 __all__ = ["DEFAULT_INPUT_REQUIRED_MAX_ROUNDS", "CacheMode", "Client", "ConnectMode"]
 
@@ -118,14 +125,14 @@ class Client:
     _exit_stack: AsyncExitStack = field(default_factory=AsyncExitStack, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_mode(self.mode)
+        check_mode(self.mode)
         for name in _NOT_NEGATIVE:
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise ValueError(f"{name} must not be negative, got {value!r}")
         if self.log_level is not None and self.log_level not in LOG_LEVELS:
             raise ValueError(f"log_level must be one of {list(LOG_LEVELS)}, got {self.log_level!r}")
-        _check_unavailable(self.extensions, self.cache)
+        check_unavailable(self.extensions, self.cache)
         check_target(self.server, self.mode)
 
     async def __aenter__(self) -> Self:
@@ -175,7 +182,7 @@ class Client:
 
     async def _negotiate(self, session: ClientSession) -> None:
         if self.mode in MODERN_PROTOCOL_VERSIONS:
-            session.adopt(self.prior_discover or _assumed(self.mode))
+            session.adopt(self.prior_discover or assumed_discovery(self.mode))
             return
         try:
             suspected = await session._climb()
@@ -184,7 +191,7 @@ class Client:
                 raise
             raise error.connect_error from error.connect_error.__cause__
         if suspected is not None:
-            raise _no_handshake(suspected)
+            raise suspected.error()
 
     @property
     def session(self) -> ClientSession:
@@ -359,6 +366,33 @@ class Client:
         """
         return await self.session.complete(ref, argument, context_arguments)
 
+    def listen(
+        self,
+        *,
+        tools_list_changed: bool = False,
+        prompts_list_changed: bool = False,
+        resources_list_changed: bool = False,
+        resource_subscriptions: Sequence[str] = (),
+        timeout: float | None = None,
+    ) -> AbstractAsyncContextManager[Subscription]:
+        """Open a subscription to the server's changes; iterate what the block yields.
+
+        Args:
+            tools_list_changed: Whether to hear of changes of the list of tools.
+            prompts_list_changed: Whether to hear of changes of the list of prompts.
+            resources_list_changed: Whether to hear of changes of the list of resources.
+            resource_subscriptions: The URIs of resources whose changes to hear of.
+            timeout: Seconds to wait for the server's acknowledgement; by default the read timeout, else 30.
+        """
+        return listen(
+            self.session,
+            tools_list_changed=tools_list_changed,
+            prompts_list_changed=prompts_list_changed,
+            resources_list_changed=resources_list_changed,
+            resource_subscriptions=resource_subscriptions,
+            timeout=timeout,
+        )
+
     @deprecated(PING_REMOVED, category=MCPDeprecationWarning)
     async def send_ping(self, *, meta: RequestParamsMeta | None = None) -> types.EmptyResult:
         """Ask whether the server is there (handshake-era servers only)."""
@@ -399,38 +433,3 @@ def _page(cursor: str | None, meta: RequestParamsMeta | None) -> types.Paginated
     if cursor is None and meta is None:
         return None
     return types.PaginatedRequestParams.model_validate({"cursor": cursor, "_meta": meta})
-
-
-def _check_mode(mode: str) -> None:
-    if mode in ("auto", "legacy") or mode in MODERN_PROTOCOL_VERSIONS:
-        return
-    text = f"mode must be 'legacy', 'auto', or one of {list(MODERN_PROTOCOL_VERSIONS)}; got {mode!r}"
-    if mode in HANDSHAKE_PROTOCOL_VERSIONS:
-        text += f" ({mode!r} is a handshake-era version; use mode='legacy')"
-    raise ValueError(text)
-
-
-def _check_unavailable(extensions: object, cache: object) -> None:
-    if isinstance(extensions, Mapping):
-        raise TypeError(
-            "extensions= takes a sequence of ClientExtension instances. The mapping form was replaced: "
-            "use advertise(identifier, settings) for advertise-only entries"
-        )
-    if extensions:
-        raise NotImplementedError("extensions= is not available")
-    if cache is not None:
-        raise NotImplementedError("cache= is not available: every verb asks the server; leave it out or pass None")
-
-
-def _no_handshake(suspected: LegacySuspected) -> Exception:
-    """The error for a server that seems to speak only versions with a handshake."""
-    hint = "the initialize handshake of older protocol versions is not available"
-    outcome = suspected.outcome
-    if isinstance(outcome, MCPError):
-        return MCPError(outcome.code, f"{outcome.message} (in answer to server/discover; {hint})", outcome.data)
-    return RuntimeError(f"Cannot talk to this server: {suspected.reason}; {hint}")
-
-
-def _assumed(version: str) -> types.DiscoverResult:
-    """What is known of a server that was never asked: that it speaks this version."""
-    return types.DiscoverResult(supported_versions=[version], capabilities=types.ServerCapabilities())

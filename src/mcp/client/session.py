@@ -46,6 +46,14 @@ class LegacySuspected(NamedTuple):
     reason: str | None
     outcome: dict[str, Any] | MCPError
 
+    def error(self) -> Exception:
+        """Return what to raise where there is no handshake to try."""
+        hint = "the initialize handshake of older protocol versions is not available"
+        if isinstance(self.outcome, MCPError):
+            text = f"{self.outcome.message} (in answer to server/discover; {hint})"
+            return MCPError(self.outcome.code, text, self.outcome.data)
+        return RuntimeError(f"Cannot talk to this server: {self.reason}; {hint}")
+
 
 @dataclass(kw_only=True)
 class ClientRequestContext:
@@ -178,6 +186,8 @@ class ClientSession(SessionRequests):
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> bool | None:
         self._state = "closed"
+        for tell in list(self._at_close):
+            tell()
         return None
 
     @property
