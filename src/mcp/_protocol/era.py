@@ -17,7 +17,7 @@ SERVED_VERSIONS: Final[tuple[str, ...]] = tuple(reversed(MODERN_PROTOCOL_VERSION
 """Every protocol revision that a server answers, newest first (`server/discover`, `-32022`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Era:
     """What all revisions of one era have in common.
 
