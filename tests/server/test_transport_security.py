@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from mcp.server._http.asgi import ASGIHeaders
 from mcp.server.transport_security import (
     DEFAULT_MAX_REQUEST_BODY_SIZE,
     RequestBodyLimitMiddleware,
     SecurityCheck,
-    SecurityHeaders,
     TransportSecurityMiddleware,
     TransportSecuritySettings,
     default_security,
@@ -22,6 +22,13 @@ LOOPBACK = default_security("127.0.0.1")
 LOGGER = "mcp.server.transport_security"
 
 
+def headers(*hosts: str, origins: tuple[str, ...] = (), content_type: str | None = "application/json") -> ASGIHeaders:
+    pairs = [("host", host) for host in hosts] + [("origin", origin) for origin in origins]
+    if content_type is not None:
+        pairs.append(("content-type", content_type))
+    return ASGIHeaders([(name.encode(), value.encode("latin-1")) for name, value in pairs])
+
+
 def status(
     settings: TransportSecuritySettings | None,
     *hosts: str,
@@ -29,7 +36,9 @@ def status(
     content_type: str | None = "application/json",
     is_post: bool = True,
 ) -> int:
-    refused = SecurityCheck(settings).refuse(SecurityHeaders(hosts, origins, content_type), is_post=is_post)
+    refused = SecurityCheck(settings).refuse(
+        headers(*hosts, origins=origins, content_type=content_type), is_post=is_post
+    )
     return 200 if refused is None else refused.status
 
 
@@ -147,8 +156,8 @@ def test_refusals_are_logged(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.rule("RUN-30")
 def test_a_refusal_names_what_was_sent_and_the_setting_that_cures_it() -> None:
     check = SecurityCheck(LOOPBACK)
-    host = check.refuse(SecurityHeaders(("evil.example",), (), "application/json"), is_post=True)
-    origin = check.refuse(SecurityHeaders(("localhost:1",), ("http://e",), "application/json"), is_post=True)
+    host = check.refuse(headers("evil.example"), is_post=True)
+    origin = check.refuse(headers("localhost:1", origins=("http://e",)), is_post=True)
     assert host is not None
     assert origin is not None
     assert host.message.startswith("Invalid Host header: 'evil.example'")

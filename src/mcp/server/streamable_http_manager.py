@@ -38,7 +38,6 @@ from mcp.server.streamable_http import EventStore
 from mcp.server.transport_security import (
     DEFAULT_MAX_REQUEST_BODY_SIZE,
     SecurityCheck,
-    SecurityHeaders,
     TransportSecuritySettings,
     check_body_limit,
     rejection_body,
@@ -211,10 +210,7 @@ class StreamableHTTPSessionManager:
             raise RuntimeError(self._not_running())
         headers = ASGIHeaders(scope["headers"])
         is_post = scope["method"] == "POST"
-        content_type = headers.get("content-type")
-        refused = self._security.refuse(
-            SecurityHeaders(headers.get_all("host"), headers.get_all("origin"), content_type), is_post=is_post
-        )
+        refused = self._security.refuse(headers, is_post=is_post)
         if refused is not None:
             await send_json(send, refused.status, rejection_body(refused))
             return
@@ -234,7 +230,7 @@ class StreamableHTTPSessionManager:
     async def _serve_post(self, scope: Scope, headers: ASGIHeaders, body: bytes, receive: Receive, send: Send) -> None:
         found = classify(scope["headers"], body)
         if isinstance(found, ModernRequest):
-            accepted = negotiate_accept(headers.get("accept"))
+            accepted = negotiate_accept(headers.first(b"accept"))
             if accepted is None or (accepted == "json" and found.method == LISTEN_METHOD):
                 await send_body(send, 406, b"")
                 return

@@ -123,15 +123,6 @@ class _AllowList:
         return bool(colon) and port.isascii() and port.isdigit() and name in self._any_port
 
 
-@dataclass(slots=True)
-class SecurityHeaders:
-    """The header values the checks look at. A header that appears twice has all its values listed."""
-
-    host: tuple[str, ...]
-    origin: tuple[str, ...]
-    content_type: str | None
-
-
 class SecurityCheck:
     """`TransportSecuritySettings`, made ready to be applied to many requests."""
 
@@ -142,18 +133,22 @@ class SecurityCheck:
         self._hosts = _AllowList(settings.allowed_hosts if settings is not None else ())
         self._origins = _AllowList(settings.allowed_origins if settings is not None else ())
 
-    def refuse(self, headers: SecurityHeaders, *, is_post: bool) -> Rejection | None:
+    def refuse(self, headers: ASGIHeaders, *, is_post: bool) -> Rejection | None:
         """Say why a request is not served; `None` if it is."""
         # The content type is checked whether or not the rest is on: it keeps plain HTML forms out.
-        if is_post and not is_json(headers.content_type):
+        if is_post and not is_json(headers.first(b"content-type")):
             return Rejection(
                 400, INVALID_REQUEST, "Invalid Content-Type header: the body of a POST must be application/json"
             )
         if not self._enabled:
             return None
-        return self._refuse_host(headers.host) or self._refuse_origin(headers.origin)
+        if headers.has_repeats:
+            hosts, origins = headers.get_all("host"), headers.get_all("origin")
+        else:
+            hosts, origins = (headers.first(b"host"),), (headers.first(b"origin"),)
+        return self._refuse_host(hosts) or self._refuse_origin(origins)
 
-    def _refuse_host(self, hosts: tuple[str, ...]) -> Rejection | None:
+    def _refuse_host(self, hosts: tuple[str | None, ...]) -> Rejection | None:
         if not any(hosts):
             logger.warning("Missing Host header in request")
             return Rejection(421, INVALID_REQUEST, "Invalid Host header: it is missing or empty")
@@ -163,7 +158,7 @@ class SecurityCheck:
                 return Rejection(421, INVALID_REQUEST, _refusal("Host", host, "allowed_hosts"))
         return None
 
-    def _refuse_origin(self, origins: tuple[str, ...]) -> Rejection | None:
+    def _refuse_origin(self, origins: tuple[str | None, ...]) -> Rejection | None:
         for origin in origins:
             if origin and origin not in self._origins:
                 logger.warning("Invalid Origin header: %s", origin)
@@ -171,7 +166,7 @@ class SecurityCheck:
         return None
 
 
-def _refusal(header: str, value: str, setting: str) -> str:
+def _refusal(header: str, value: str | None, setting: str) -> str:
     return (
         f"Invalid {header} header: {value!r} is not accepted by this server. "
         f"Its operator can add it with transport_security=TransportSecuritySettings({setting}=[...])"
@@ -221,11 +216,7 @@ class TransportSecurityMiddleware:
         """Return the response that refuses `request`, or `None` if it may be served."""
         from starlette.responses import JSONResponse
 
-        headers = request.headers
-        found = SecurityHeaders(
-            tuple(headers.getlist("host")), tuple(headers.getlist("origin")), headers.get("content-type")
-        )
-        rejection = self._check.refuse(found, is_post=is_post)
+        rejection = self._check.refuse(ASGIHeaders(request.headers.raw), is_post=is_post)
         if rejection is None:
             return None
         return JSONResponse(rejection_body(rejection), status_code=rejection.status)

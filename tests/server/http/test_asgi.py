@@ -77,6 +77,8 @@ def test_headers_are_found_whatever_their_case_and_the_first_of_several_counts()
     assert "c" not in headers
     assert 1 not in headers
     assert headers.get("c") is None
+    assert headers.first(b"a") == "1"
+    assert headers.first(b"c") is None
     assert dict(headers) == {"a": "1", "b": "2"}
     assert len(headers) == 2
     assert headers.has_repeats

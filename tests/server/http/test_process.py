@@ -61,8 +61,10 @@ class Process:
 
     def wait(self) -> tuple[int, str]:
         """Wait for its end; returns the exit status and what it printed."""
-        output, _ = self._process.communicate(timeout=PATIENCE)
-        return self._process.returncode, output
+        status = self._process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
+        assert self._process.stdout is not None
+        return status, self._process.stdout.read()
 
     def close(self) -> None:
         self._process.kill()

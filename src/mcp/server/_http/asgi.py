@@ -57,17 +57,15 @@ class ASGIHeaders(Mapping[str, str]):
     def __repr__(self) -> str:
         return f"ASGIHeaders({list(self)})"  # names only: values may be credentials
 
+    def first(self, key: bytes) -> str | None:
+        """The first value of a header; for those who know its name as ASGI spells it."""
+        value = self._first.get(key)
+        return None if value is None else value.decode("latin-1")
+
     def get_all(self, name: str) -> tuple[str, ...]:
         """Every value of a header, in the order received."""
         key = _encode_name(name)
-        if not self.has_repeats:
-            value = self._first.get(key)
-            return () if value is None else (value.decode("latin-1"),)
         return tuple(value.decode("latin-1") for known, value in self._raw if known == key)
-
-    def pairs(self) -> list[tuple[str, str]]:
-        """Every header, repeats included."""
-        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self._raw]
 
 
 def _encode_name(name: str) -> bytes:
@@ -82,8 +80,8 @@ async def read_body(headers: ASGIHeaders, receive: Receive, limit: int) -> bytes
         BodyTooLarge: It is longer. An announced length is refused before anything is read.
         ClientLeft: The connection ended first.
     """
-    announced = headers.get("content-length", "")
-    if announced.isascii() and announced.isdigit() and int(announced[:20]) > limit:
+    announced = headers.first(b"content-length")
+    if announced is not None and announced.isascii() and announced.isdigit() and int(announced[:20]) > limit:
         raise BodyTooLarge
     message = await receive()
     if message["type"] != "http.request":

@@ -25,7 +25,7 @@ from mcp.server._http.watch import Newcomers, StopCause, Watch
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp_types import ClientCapabilities
-from mcp_types.jsonrpc import HEADER_MISMATCH, INTERNAL_ERROR, ErrorData
+from mcp_types.jsonrpc import INTERNAL_ERROR, ErrorData
 
 logger = logging.getLogger(__name__)
 
@@ -85,8 +85,8 @@ class Exchange:
     async def _answer(self) -> None:
         request_id = self._request.request_id
         try:
-            if self._request.method == "tools/call":
-                await self._endpoint.check_param_headers(self._request, self._scope)
+            if self._request.method == "tools/call" and self._endpoint.param_headers.is_needed(self._request):
+                await self._endpoint.param_headers.check(self._request, self._scope)
             result = await handle_request(self._endpoint.server, self._scope)
             message, status = result_message(request_id, result), 200
         except MCPError as error:
@@ -126,7 +126,7 @@ class ModernEndpoint:
         self.lifespan_context: Any = None
         self.newcomers = Newcomers()
         self._json_response = json_response
-        self._param_headers = ParamHeaderCheck(server, server.get_tool_input_schema)
+        self.param_headers = ParamHeaderCheck(server, server.get_tool_input_schema)
         self._exchanges: set[Exchange] = set()
         self._idle: anyio.Event | None = None
 
@@ -158,7 +158,7 @@ class ModernEndpoint:
                 self._idle.set()
         if request.method == "tools/list":
             # Whoever just read a new listing will follow it.
-            self._param_headers.forget_listing()
+            self.param_headers.forget_listing()
 
     async def notified(self, notification: ModernNotification, headers: ASGIHeaders) -> None:
         """Hand a notification to its handler."""
@@ -180,16 +180,6 @@ class ModernEndpoint:
                 headers=headers,
             ),
         )
-
-    async def check_param_headers(self, request: ModernRequest, scope: RequestScope) -> None:
-        """Compare a tool call's parameter headers with its arguments.
-
-        Raises:
-            MCPError: They disagree.
-        """
-        text = await self._param_headers.mismatch(request, scope)
-        if text is not None:
-            raise MCPError(HEADER_MISMATCH, text)
 
     async def stop(self, timeout: float) -> None:
         """End listen streams in good order, wait for running calls, and cancel those that take longer."""

@@ -10,15 +10,17 @@ from typing import Any, cast
 import mcp_types as types
 from mcp._engine.scope import RequestScope
 from mcp._protocol.http_request import ModernRequest
-from mcp._protocol.param_headers import compare, find_invalid_x_mcp_header, header_map
+from mcp._protocol.param_headers import HeaderMap, compare, find_invalid_x_mcp_header, header_map
 from mcp.server._handle import HandlerTable
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
+from mcp.shared.exceptions import MCPError
+from mcp_types import HEADER_MISMATCH
 
 logger = logging.getLogger(__name__)
 
-HeaderMap = dict[tuple[str, ...], str]
 SchemaLookup = Callable[[str], Mapping[str, Any] | None]
+ListHandler = Callable[..., Awaitable[Any]]
 
 _LISTING_LIFETIME = 60.0  # seconds; a listing is also made anew whenever it would refuse a call
 _MAX_PAGES = 1000
@@ -41,55 +43,74 @@ class ParamHeaderCheck:
         # By identity of the schema, which stays referenced here, so that an id is not used twice.
         self._maps: dict[int, tuple[Mapping[str, Any], HeaderMap]] = {}
         self._warned: set[str] = set()
-        self._listed: dict[str, HeaderMap] | None = None
+        self._listed: dict[str, HeaderMap] = {}
         self._listed_by: object = None
         self._listed_until = 0.0
 
     def forget_listing(self) -> None:
         """Make the next call list the tools again."""
-        self._listed = None
+        self._listed_until = 0.0
 
-    async def mismatch(self, request: ModernRequest, scope: RequestScope) -> str | None:
-        """Say what disagrees; `None` if nothing does.
+    async def check(self, request: ModernRequest, scope: RequestScope) -> None:
+        """Compare a tool call's headers with its arguments.
 
         Args:
             request: A `tools/call`.
             scope: The scope it is served under.
+
+        Raises:
+            MCPError: They disagree.
         """
         name = request.params.get("name")
-        arguments = request.params.get("arguments")
-        if not isinstance(name, str) or not (arguments or request.param_headers):
-            return None
-        values = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
+        if not isinstance(name, str):
+            return  # the params themselves will be refused
         if self._look_up is not None:
             schema = self._look_up(name)
             headers = self._map_of(name, schema) if schema is not None else _NO_HEADERS
-            return compare(headers, values, request.param_headers) if headers else None
-        return await self._mismatch_by_listing(name, values, request, scope)
+            text = _compare(headers, request)
+        elif (handler := self._list_handler()) is not None:
+            text = await self._compare_with_listing(name, request, scope, handler)
+        else:
+            return
+        if text is not None:
+            raise MCPError(HEADER_MISMATCH, text)
 
-    async def _mismatch_by_listing(
-        self, name: str, values: dict[str, Any], request: ModernRequest, scope: RequestScope
-    ) -> str | None:
+    def is_needed(self, request: ModernRequest) -> bool:
+        """Whether anything could disagree: most servers mirror nothing, and then no more is asked."""
+        if not request.params.get("arguments") and not request.param_headers:
+            return False
+        if self._look_up is None and not request.param_headers and self._is_current():
+            return bool(self._listed.get(cast("str", request.params.get("name"))))
+        return True
+
+    def _list_handler(self) -> ListHandler | None:
         entry = self._server.get_request_handler("tools/list")
-        if entry is None:
-            return None
-        fresh = False
-        if self._listed is None or self._listed_by is not entry.handler or time.monotonic() > self._listed_until:
-            self._listed = await self._list(entry.handler, scope)
-            self._listed_by = entry.handler
-            self._listed_until = time.monotonic() + _LISTING_LIFETIME
-            fresh = True
-        listed = self._listed
-        headers = listed.get(name)
-        text = compare(headers, values, request.param_headers) if headers else None
-        # A client that mirrors what the listing does not, or otherwise than it does, may have seen a newer one.
-        outdated = text is not None or (not headers and bool(request.param_headers))
-        if fresh or not outdated:
-            return text
-        self._listed = None
-        return await self._mismatch_by_listing(name, values, request, scope)
+        return None if entry is None else entry.handler
 
-    async def _list(self, handler: Callable[..., Awaitable[Any]], scope: RequestScope) -> dict[str, HeaderMap]:
+    def _is_current(self) -> bool:
+        return time.monotonic() < self._listed_until and self._listed_by is self._list_handler()
+
+    async def _compare_with_listing(
+        self, name: str, request: ModernRequest, scope: RequestScope, handler: ListHandler
+    ) -> str | None:
+        is_fresh = not self._is_current()
+        if is_fresh:
+            await self._list_anew(handler, scope)
+        headers = self._listed.get(name, _NO_HEADERS)
+        text = _compare(headers, request)
+        # A client that mirrors what the listing does not, or otherwise than it does, may have seen a newer one.
+        is_suspect = text is not None or (not headers and bool(request.param_headers))
+        if is_suspect and not is_fresh:
+            await self._list_anew(handler, scope)
+            text = _compare(self._listed.get(name, _NO_HEADERS), request)
+        return text
+
+    async def _list_anew(self, handler: ListHandler, scope: RequestScope) -> None:
+        self._listed = await self._list(handler, scope)
+        self._listed_by = handler
+        self._listed_until = time.monotonic() + _LISTING_LIFETIME
+
+    async def _list(self, handler: ListHandler, scope: RequestScope) -> dict[str, HeaderMap]:
         listed: dict[str, HeaderMap] = {}
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
@@ -129,3 +150,11 @@ class ParamHeaderCheck:
             self._warned.add(name)
             logger.warning("The parameter headers of the tool %r are not checked: %s", name, reason)
         return _NO_HEADERS
+
+
+def _compare(headers: HeaderMap, request: ModernRequest) -> str | None:
+    if not headers:
+        return None
+    arguments = request.params.get("arguments")
+    values = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
+    return compare(headers, values, request.param_headers)

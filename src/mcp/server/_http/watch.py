@@ -111,23 +111,7 @@ class Watch:
             task = None
         if task is None:
             await self._run_on_anyio(work)
-        else:
-            await self._run_on_asyncio(work, task)
-
-    def stop(self, cause: StopCause) -> None:
-        """Cancel the work, unless it has ended. May be called from any task of the event loop."""
-        if self.cause is not None:
             return
-        if self._task is not None:
-            self.cause = cause
-            self._task.cancel()
-        elif self._scope is not None:
-            self.cause = cause
-            self._scope.cancel()
-        if cause is StopCause.CLIENT_LEFT:
-            self._stream.abandon()
-
-    async def _run_on_asyncio(self, work: Callable[[], Awaitable[None]], task: asyncio.Task[object]) -> None:
         self._task = task
         self._context = copy_context()
         self._newcomers.add(self, task.get_loop())
@@ -146,6 +130,19 @@ class Watch:
                 self._newcomers.remove(self)
             else:
                 self._stop_listening(self._listener)
+
+    def stop(self, cause: StopCause) -> None:
+        """Cancel the work, unless it has ended. May be called from any task of the event loop."""
+        if self.cause is not None:
+            return
+        if self._task is not None:
+            self.cause = cause
+            self._task.cancel()
+        elif self._scope is not None:
+            self.cause = cause
+            self._scope.cancel()
+        if cause is StopCause.CLIENT_LEFT:
+            self._stream.abandon()
 
     @staticmethod
     def _absorb_cancellation(task: asyncio.Task[object]) -> int:

@@ -63,9 +63,11 @@ async def serve_app(app: Starlette, *, host: str, port: int, log_level: str) -> 
 
 
 def run_in_fast_loop(main: Callable[[], Awaitable[None]]) -> None:
-    """Run `main` in a new event loop, uvloop's where it is installed.
+    """Run `main` in a new event loop, uvloop's where it is installed. Ctrl-C ends it like any other end.
 
     Raises:
         RuntimeError: An event loop already runs in this thread.
     """
-    anyio.run(main, backend_options={"use_uvloop": importlib.util.find_spec("uvloop") is not None})
+    # uvicorn stops in good order on the signal and raises it again afterwards, for those who called it.
+    with suppress(KeyboardInterrupt):
+        anyio.run(main, backend_options={"use_uvloop": importlib.util.find_spec("uvloop") is not None})
