@@ -166,12 +166,12 @@ def test_the_short_way_for_plain_types_agrees_with_pydantic(annotation: Any, def
     if default is ...:
         plain.__defaults__ = full.__defaults__ = None
     plain.__annotations__["value"] = annotation
-    # A description takes the long way.
-    full.__annotations__["value"] = Annotated[annotation, Field(description="d")]
+    # Whatever else is said of a parameter takes the long way.
+    full.__annotations__["value"] = Annotated[annotation, Field(json_schema_extra={"x": 1})]
     full.__name__ = "plain"
     short, long = arguments_of(plain), arguments_of(full)
     assert plain_schema(annotation) is not None
-    long.json_schema["properties"]["value"].pop("description")
+    long.json_schema["properties"]["value"].pop("x")
     assert short.json_schema == long.json_schema
     values: list[Any] = [
         None,
@@ -198,6 +198,18 @@ def outcome(arguments: Arguments, given: dict[str, Any]) -> Any:
         return repr(arguments.validate(given))
     except InvalidArguments as error:
         return error.text
+
+
+@pytest.mark.rule("TOOLS-14", "PROMPT-3")
+def test_a_description_alone_takes_the_short_way() -> None:
+    def f(a: Annotated[int, Field(description="An a")], b: Annotated[str, Field(description="A b")] = "x") -> None: ...
+
+    signature = read_signature(f)
+    assert [parameter.plain for parameter in signature.parameters] == [int, str]
+    assert properties(f) == {
+        "a": {"description": "An a", "title": "A", "type": "integer"},
+        "b": {"description": "A b", "default": "x", "title": "B", "type": "string"},
+    }
 
 
 @pytest.mark.parametrize(

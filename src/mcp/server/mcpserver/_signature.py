@@ -25,6 +25,7 @@ _UNCALLABLE: Final = {
     inspect.Parameter.POSITIONAL_ONLY: "is positional-only",
     inspect.Parameter.VAR_POSITIONAL: "collects positional arguments",
 }
+_DESCRIPTIVE: Final = {"annotation", "default", "description", "required"}
 _CONFIG: Final = ConfigDict(arbitrary_types_allowed=False, defer_build=True)
 
 
@@ -53,6 +54,7 @@ class Parameter:
         default: Its default, which may be a pydantic `Field(...)`.
         required: Whether the client must send it.
         description: What `Field(description=...)` says.
+        plain: The annotation without its description, if there is nothing else to it; `None` otherwise.
     """
 
     name: str
@@ -61,11 +63,7 @@ class Parameter:
     default: Any
     required: bool
     description: str | None = None
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether name, default and description are those of an ordinary parameter."""
-        return not isinstance(self.default, FieldInfo) and self.wire_name == self.name
+    plain: Any = None
 
     def as_field(self) -> Any:
         """The annotation that pydantic reads as this parameter."""
@@ -216,7 +214,8 @@ def read_signature(
 
 def _read_parameter(function: str, name: str, annotation: Any, default: Any) -> Parameter:
     if not isinstance(default, FieldInfo) and getattr(annotation, "__metadata__", None) is None:
-        return Parameter(name, name, annotation, default, default is _EMPTY)
+        plain: Any = Any if annotation is _EMPTY else annotation
+        return Parameter(name, name, annotation, default, default is _EMPTY, plain=plain)
     base: Any = Any if annotation is _EMPTY else annotation
     try:
         info = (
@@ -226,7 +225,9 @@ def _read_parameter(function: str, name: str, annotation: Any, default: Any) -> 
         raise InvalidSignature(f"Parameter {name!r} of {function!r}: {error.message}") from error
     alias = info.validation_alias if info.validation_alias is not None else info.alias
     wire_name = alias if isinstance(alias, str) else name
-    return Parameter(name, wire_name, annotation, default, info.is_required(), info.description)
+    said = {attribute for attribute, _ in info.__repr_args__()}
+    plain = info.annotation if said <= _DESCRIPTIVE and not isinstance(default, FieldInfo) else None
+    return Parameter(name, wire_name, annotation, default, info.is_required(), info.description, plain)
 
 
 def is_async_callable(fn: Callable[..., Any]) -> bool:
@@ -275,12 +276,14 @@ def _plain_arguments(
     properties: JsonSchema = {}
     required: list[str] = []
     for parameter in parameters:
-        untyped = parameter.annotation is _EMPTY
-        known = plain_schema(Any if untyped else parameter.annotation) if parameter.is_plain else None
+        known = None if parameter.plain is None else plain_schema(parameter.plain)
         if known is None:
             return None
         core, schema = known
+        untyped = parameter.annotation is _EMPTY
         schema = {"title": parameter.name if untyped else title_of(parameter.name), **schema}
+        if parameter.description is not None:
+            schema = {"description": parameter.description, **schema}
         if parameter.required:
             required.append(parameter.name)
             fields[parameter.name] = core_schema.typed_dict_field(core, required=True)
