@@ -19,7 +19,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp.server._claims import canonical_json, digest_arguments
+from mcp._protocol.canonical import canonical_json
+from mcp.server._claims import digest_arguments
 from mcp.server._sealing import (
     XAES256GCM,
     AESGCMRequestStateCodec,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import math
 import os
-import re
 from collections.abc import Mapping
-from json.encoder import encode_basestring_ascii
 from typing import Any, Final, TypeGuard, cast
 
+from mcp._protocol.canonical import canonical_json, digest
 from mcp._protocol.jsonrpc import dumps, loads
 from mcp.server._sealing import MALFORMED, InvalidRequestState, decode_base64url, encode_base64url
 
@@ -27,9 +25,6 @@ PRINCIPAL_DRIFT: Final = "principal drift"
 
 _SALT_BYTES: Final = 8
 _DIGEST_BYTES: Final = 16
-_ENCODE: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False).encode
-_WHOLE_FLOAT: Final = re.compile(r"\.0(?:[,}\]]|\Z)|e\+\d")
-"""How a float that may be a whole number ends in JSON; text inside strings can look so too, which costs time only."""
 
 Claims = dict[str, Any]
 
@@ -120,68 +115,10 @@ def digest_arguments(arguments: object) -> str:
     """
     if arguments is None or arguments == {}:
         return _NO_ARGUMENTS
-    return encode_base64url(hashlib.sha256(canonical_json(arguments)).digest()[:_DIGEST_BYTES]).decode("ascii")
+    return digest(canonical_json(arguments))
 
 
-def canonical_json(value: object) -> bytes:
-    """Write a JSON value in the one form that equal values share.
-
-    Raises:
-        TypeError: The value is not JSON.
-    """
-    try:
-        text = _ENCODE(value)
-    except (RecursionError, ValueError):  # nested deeply; an integer beyond the interpreter's limit of digits
-        text = _write(value)
-    else:
-        if (".0" in text or "e+" in text) and _WHOLE_FLOAT.search(text):
-            text = _write(value)
-    return text.encode("ascii")
-
-
-def _write(value: object) -> str:
-    """Write as `_ENCODE` does, but whole floats as integers, and without recursion."""
-    out: list[str] = []
-    # What is still to be written, last first: a tuple holds a value, a string is text.
-    todo: list[str | tuple[object]] = [(value,)]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, str):
-            out.append(item)
-            continue
-        current = item[0]
-        if isinstance(current, dict):
-            out.append("{")
-            todo.append("}")
-            pairs = sorted(cast("dict[str, object]", current).items(), key=lambda pair: pair[0], reverse=True)
-            for index, (key, member) in enumerate(pairs, start=1):
-                comma = "" if index == len(pairs) else ","
-                todo += ((member,), f"{comma}{encode_basestring_ascii(key)}:")
-        elif isinstance(current, (list, tuple)):
-            out.append("[")
-            todo.append("]")
-            items = cast("list[object]", current)
-            for index in range(len(items) - 1, -1, -1):
-                todo.append((items[index],))
-                if index:
-                    todo.append(",")
-        else:
-            out.append(_write_scalar(current))
-    return "".join(out)
-
-
-def _write_scalar(value: object) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        try:
-            return int.__repr__(value)
-        except ValueError:  # more digits than the interpreter writes in decimal
-            return hex(value)
-    return _ENCODE(value)
-
-
-_NO_ARGUMENTS: Final = encode_base64url(hashlib.sha256(b"{}").digest()[:_DIGEST_BYTES]).decode("ascii")
+_NO_ARGUMENTS: Final = digest(b"{}")
 
 
 def _target(method: str, params: Mapping[str, Any]) -> str:

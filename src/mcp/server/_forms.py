@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final, Generic, cast
@@ -12,6 +11,8 @@ from weakref import WeakKeyDictionary
 from pydantic import BaseModel, ValidationError
 from typing_extensions import TypeVar
 
+from mcp._protocol.canonical import canonical_json
+
 ModelT = TypeVar("ModelT", bound=BaseModel, default=BaseModel)
 
 # elicitation: "Requested Schema" knows these formats and no others.
@@ -19,9 +20,6 @@ _STRING_FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})
 _PLAIN_TYPES: Final = frozenset({"integer", "number", "boolean"})
 # The members of a form's schema that the modern protocol knows at top level.
 _MODERN_MEMBERS: Final = ("$schema", "type", "properties", "required")
-
-canonical_json: Final[Callable[[Any], str]] = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
-"""Write JSON in the one way that equal values share (ASCII, so that no text is unwritable)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class _Rendered:
     """
 
     schema: dict[str, Any]
-    canonical: str
+    canonical: bytes
     optional: tuple[str, ...]
 
 
@@ -82,17 +80,6 @@ class Form(Generic[ModelT]):
         return [name for name in dict.fromkeys(first) if name in self.rendered.schema["properties"]]
 
 
-def fold_floats(value: Any) -> Any:
-    """Write integral floats as the integers they equal, at any depth: JSON has one kind of number."""
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else value
-    if isinstance(value, dict):
-        return {key: fold_floats(member) for key, member in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [fold_floats(member) for member in cast("list[Any]", value)]
-    return value
-
-
 def _render(model: type[BaseModel]) -> _Rendered:
     schema = model.model_json_schema()
     definitions: dict[str, dict[str, Any]] = schema.pop("$defs", {})
@@ -118,7 +105,7 @@ def _render(model: type[BaseModel]) -> _Rendered:
     if required := [name for name in required if name not in optional]:
         schema["required"] = required
     modern = {member: schema[member] for member in _MODERN_MEMBERS if member in schema}
-    return _Rendered(schema, canonical_json(fold_floats(modern)), tuple(optional))
+    return _Rendered(schema, canonical_json(modern), tuple(optional))
 
 
 def _without_null(rendered: dict[str, Any]) -> tuple[dict[str, Any], bool]:

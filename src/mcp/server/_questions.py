@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
-from base64 import urlsafe_b64encode
 from typing import Any, Generic
 
 from pydantic import BaseModel, ValidationError
 from typing_extensions import TypeVar
 
+from mcp._protocol.canonical import canonical_json, digest
 from mcp._protocol.codec import encode_input_request
-from mcp.server._forms import Form, canonical_json, fold_floats
+from mcp.server._forms import Form
 from mcp.server.elicitation import (
     ElicitationResult,
     InvalidAnswerError,
@@ -96,8 +95,10 @@ class FormQuestion(_Elicitation[ElicitationResult[ModelT]]):
         self._form = Form(schema)
         self._message = message
         # What `canonical_json` makes of the request, put together: the schema's part is made once for each class.
-        params = f'"message":{canonical_json(message)},"mode":"form","requestedSchema":{self._form.rendered.canonical}'
-        self.digest = _digest(f'{{"method":"elicitation/create","params":{{{params}}}}}')
+        self.digest = digest(
+            b'{"method":"elicitation/create","params":{"message":%b,"mode":"form","requestedSchema":%b}}'
+            % (canonical_json(message), self._form.rendered.canonical)
+        )
 
     def request(self) -> ElicitRequest:
         """Return what is sent."""
@@ -192,11 +193,7 @@ class RootsQuestion(Question[ListRootsResult]):
 
 def digest_of(request: InputRequest) -> str:
     """What a question is recognised by in sealed state."""
-    return _digest(canonical_json(fold_floats(encode_input_request(request))))
-
-
-def _digest(canonical: str) -> str:
-    return urlsafe_b64encode(hashlib.sha256(canonical.encode("ascii")).digest()[:16]).rstrip(b"=").decode("ascii")
+    return digest(canonical_json(encode_input_request(request)))
 
 
 def _no_elicitation() -> InvalidAnswerError:

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args, get_origin
 from pydantic import BaseModel, PydanticUserError
 
 from mcp.server._forms import Form
+from mcp.server.mcpserver._signature import is_async_callable
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.resolve.annotations import (
     UNKNOWN,
@@ -273,14 +274,6 @@ def _check_question(name: str, annotation: Any) -> None:
                 raise InvalidSignature(f"Resolver {name!r}: {error}") from error
             except PydanticUserError:
                 continue  # not fully defined yet
-
-
-def is_async_callable(fn: Callable[..., Any]) -> bool:
-    """Whether calling it yields something to await."""
-    target: Any = underlying(fn)
-    return inspect.iscoroutinefunction(target) or (
-        not inspect.isclass(target) and inspect.iscoroutinefunction(getattr(target, "__call__", None))  # noqa: B004
-    )
 
 
 def never_waits(fn: Callable[..., Any]) -> bool:
