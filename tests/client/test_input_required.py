@@ -214,7 +214,7 @@ async def test_the_answer_to_a_url_carries_no_content() -> None:
     assert server.sent("tools/call")[1]["inputResponses"] == {"a": {"action": "accept"}}
 
 
-@pytest.mark.rule("MRTR-55", "CLIENT-64", "CLIENT-Q1")
+@pytest.mark.rule("MRTR-55", "CLIENT-64")
 @pytest.mark.parametrize("limit", [0, 1, 3])
 async def test_a_server_that_keeps_asking_meets_the_limit(limit: int) -> None:
     asked = 0

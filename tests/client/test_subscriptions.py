@@ -241,7 +241,7 @@ async def test_what_to_listen_for_is_checked_before_sending() -> None:
     assert server.requests == []
 
 
-@pytest.mark.rule("LISTEN-Q1", "LISTEN-6")
+@pytest.mark.rule("LISTEN-6")
 async def test_what_the_server_does_not_tell_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     less = Stream(honored={"toolsListChanged": True})

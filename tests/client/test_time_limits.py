@@ -83,7 +83,6 @@ async def test_metadata_progress_and_timeout_apply_to_each_leg_and_not_to_callba
     assert [params["_meta"]["acme/x"] for params in server.sent("tools/call")] == [1, 1]
 
 
-@pytest.mark.rule("CLIENT-Q1", "MRTR-D3")
 async def test_the_whole_call_can_be_bounded_by_time() -> None:
     server = Scripted(tools__call=asking("again"))
     options: dict[str, Any] = {"input_required_timeout": 0.12, "input_required_max_rounds": 1000}

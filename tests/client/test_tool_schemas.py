@@ -106,7 +106,7 @@ async def test_the_lookup_follows_the_pages() -> None:
     assert [params.get("cursor") for params in server.sent("tools/list")] == [None, "2"]
 
 
-@pytest.mark.rule("CLIENT-D12", "CLIENT-55", "SESSION-Q1")
+@pytest.mark.rule("CLIENT-D12", "CLIENT-55")
 async def test_a_tool_that_is_not_listed_is_looked_up_again_only_after_a_change(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

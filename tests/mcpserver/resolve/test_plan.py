@@ -295,7 +295,7 @@ def maker(name: str) -> Any:
     return ask
 
 
-@pytest.mark.rule("DEP-11", "DEP-30", "DEP-D7")
+@pytest.mark.rule("DEP-11", "DEP-30")
 def test_keys_name_the_place_in_the_code_and_then_the_place_in_the_graph() -> None:
     one, two = Asker(), Asker()
 
@@ -327,7 +327,7 @@ def test_keys_name_the_place_in_the_code_and_then_the_place_in_the_graph() -> No
     ]
 
 
-@pytest.mark.rule("DEP-30", "DEP-D7")
+@pytest.mark.rule("DEP-30")
 def test_keys_are_the_same_in_another_process() -> None:
     program = (
         "import functools\nfrom typing import Annotated, Any\n"

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 import mcp_types as types
 from mcp_types import methods
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS
-from tests.types.schemas import definitions
-from tests.types.test_surface import SURFACE
+from tests.protocol_types.schemas import definitions
+from tests.protocol_types.test_surface import SURFACE
 
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"

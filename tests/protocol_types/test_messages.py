@@ -9,7 +9,7 @@ from pydantic import BaseModel, TypeAdapter
 
 import mcp_types as types
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS
-from tests.types.schemas import validator
+from tests.protocol_types.schemas import validator
 
 Wire = dict[str, Any]
 

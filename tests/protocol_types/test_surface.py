@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter
 
 import mcp_types as types
-from tests.types.schemas import DATA
+from tests.protocol_types.schemas import DATA
 
 Record = dict[str, Any]
 

@@ -12,7 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 import mcp_types as types
 from mcp_types._input_required import AnyInputRequest, AnyInputResponse
 from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
-from tests.types.schemas import definitions, instances, validator
+from tests.protocol_types.schemas import definitions, instances, validator
 
 ORACLES: Final = KNOWN_PROTOCOL_VERSIONS
 
