@@ -140,6 +140,26 @@ def test_every_one_of_several_host_headers_has_to_be_right() -> None:
     assert status(LOOPBACK) == 421
 
 
+@pytest.mark.rule("HTTP-S-14", "HTTP-S-15")
+@pytest.mark.parametrize("settings", [None, LOOPBACK])
+@pytest.mark.parametrize(
+    ("extra", "expected"),
+    [
+        ([(b"x", b"1")] * 250, None),
+        ([(b"x", b"1")] * 257, 431),
+        ([(b"x", b"1" * 60_000)], None),
+        ([(b"x", b"1" * 70_000)], 431),
+        ([(b"x", b"1" * 40_000)] * 2, 431),
+    ],
+)
+def test_too_many_and_too_large_headers_are_refused(
+    settings: TransportSecuritySettings | None, extra: list[tuple[bytes, bytes]], expected: int | None
+) -> None:
+    pairs = [(b"host", b"localhost:1"), (b"content-type", b"application/json"), *extra]
+    refused = SecurityCheck(settings).refuse(ASGIHeaders(pairs), is_post=True)
+    assert (None if refused is None else refused.status) == expected
+
+
 @pytest.mark.rule("RUN-31")
 def test_refusals_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, LOGGER):
@@ -153,7 +173,7 @@ def test_refusals_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-@pytest.mark.rule("RUN-30")
+@pytest.mark.rule("RUN-30", "CASE-6")
 def test_a_refusal_names_what_was_sent_and_the_setting_that_cures_it() -> None:
     check = SecurityCheck(LOOPBACK)
     host = check.refuse(headers("evil.example"), is_post=True)

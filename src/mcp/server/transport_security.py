@@ -33,6 +33,11 @@ logger = logging.getLogger(__name__)
 DEFAULT_MAX_REQUEST_BODY_SIZE: Final = 4 * 1024 * 1024
 """How many bytes a request body may have unless a server says otherwise."""
 
+MAX_HEADERS: Final = 256
+"""How many headers a request may have."""
+MAX_HEADERS_SIZE: Final = 64 * 1024
+"""How many bytes the values of a request's headers may have together."""
+
 _LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "::1")
 _LOOPBACK_HOSTS: Final = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 
@@ -135,6 +140,13 @@ class SecurityCheck:
 
     def refuse(self, headers: ASGIHeaders, *, is_post: bool) -> Rejection | None:
         """Say why a request is not served; `None` if it is."""
+        if headers.exceed(MAX_HEADERS, MAX_HEADERS_SIZE):  # before anything of them is decoded
+            return Rejection(
+                431,
+                INVALID_REQUEST,
+                f"Request headers too large: this server reads at most {MAX_HEADERS} headers "
+                f"of {MAX_HEADERS_SIZE} bytes together",
+            )
         # The content type is checked whether or not the rest is on: it keeps plain HTML forms out.
         if is_post and not is_json(headers.first(b"content-type")):
             return Rejection(

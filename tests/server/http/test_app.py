@@ -195,7 +195,7 @@ async def test_there_is_no_cors_by_default() -> None:
     assert not any(name.startswith("access-control") for name in answer.headers)
 
 
-@pytest.mark.rule("RUN-D20", "RUN-21")
+@pytest.mark.rule("RUN-D20", "RUN-21", "CASE-34")
 async def test_cors_lets_a_page_speak_the_protocol() -> None:
     origin = "https://app.example"
     security = TransportSecuritySettings(allowed_hosts=["localhost:*"], allowed_origins=[origin])

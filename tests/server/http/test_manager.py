@@ -10,9 +10,11 @@ from anyio.abc import TaskGroup
 from starlette.requests import Request
 
 import mcp_types as types
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings, default_security
+from mcp.shared.exceptions import MCPError
 from tests.server.http.fakes import FakeConnection, metadata, request_body, request_headers
 from tests.server.http.servers import Context, Workshop, ask, running
 
@@ -97,7 +99,7 @@ async def test_a_manager_runs_once() -> None:
             pass
 
 
-@pytest.mark.rule("RUN-D7")
+@pytest.mark.rule("RUN-D7", "CASE-6")
 async def test_a_manager_without_security_settings_warns_when_it_starts(caplog: pytest.LogCaptureFixture) -> None:
     async with running(Workshop()):
         pass
@@ -167,7 +169,7 @@ async def test_other_methods_are_405(method: str) -> None:
     assert answer.body == b""
 
 
-@pytest.mark.rule("RUN-35")
+@pytest.mark.rule("RUN-35", "CASE-32")
 @pytest.mark.parametrize(
     ("accept", "kind"),
     [
@@ -421,7 +423,7 @@ async def test_a_client_that_leaves_while_it_sends_is_forgotten() -> None:
         assert (await ask(manager, connection)).sent == []
 
 
-@pytest.mark.rule("HTTP-R-09")
+@pytest.mark.rule("HTTP-R-09", "CASE-35")
 async def test_a_silent_call_keeps_its_stream_alive() -> None:
     workshop = Workshop()
     connection = FakeConnection(call("wait"))
@@ -499,7 +501,7 @@ async def test_a_handler_may_ask_whether_its_client_is_still_there() -> None:
     assert answers == [False, True]
 
 
-@pytest.mark.rule("LOW-58", "LOW-59")
+@pytest.mark.rule("LOW-58", "LOW-59", "CASE-22")
 async def test_the_lifespan_is_entered_once_and_its_value_reaches_every_request() -> None:
     from collections.abc import AsyncGenerator
     from contextlib import asynccontextmanager
@@ -583,3 +585,48 @@ async def test_the_log_stays_quiet_about_refused_requests(caplog: pytest.LogCapt
             await ask(manager, FakeConnection(b"{", request_headers(call())))
             await ask(manager, FakeConnection(request_body("nothing/there")))
     assert caplog.records == []
+
+
+@pytest.mark.rule("HTTP-R-03", "LOW-47")
+async def test_a_handler_has_no_way_to_ask_its_client() -> None:
+    workshop = Workshop()
+    async with running(workshop) as manager:
+        await ask(manager, FakeConnection(call()))
+    assert workshop.contexts[0].session.scope.ask is None
+    assert not workshop.contexts[0].session.can_send_request
+
+
+@pytest.mark.rule("RUN-75")
+async def test_any_replica_serves_any_request() -> None:
+    async with running(Workshop()) as one, running(Workshop()) as two:
+        answers = [await ask(manager, FakeConnection(call(request_id=7))) for manager in (one, two, one, two)]
+    assert len({answer.body for answer in answers}) == 1
+
+
+@pytest.mark.rule("SUBS-21")
+async def test_a_middleware_may_refuse_a_stream_before_it_opens() -> None:
+    async def gate(ctx: Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method == "subscriptions/listen" and "secret://1" in str(ctx.params):
+            raise MCPError(-32602, "not for you")
+        return await call_next(ctx)
+
+    workshop = Workshop()
+    workshop.server.middleware.append(gate)
+    body = request_body("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["secret://1"]}})
+    async with running(workshop) as manager:
+        answer = await ask(manager, FakeConnection(body))
+    assert answer.status == 400
+    assert answer.json["error"] == {"code": -32602, "message": "not for you"}
+
+
+@pytest.mark.rule("SUBS-22", "HTTP-R-07")
+async def test_a_server_may_bring_its_own_listen_handler() -> None:
+    async def listen(ctx: Context, params: types.SubscriptionsListenRequestParams) -> types.SubscriptionsListenResult:
+        await ctx.session.scope.notify("notifications/subscriptions/acknowledged", {"notifications": {}})
+        return types.SubscriptionsListenResult()
+
+    body = request_body("subscriptions/listen", {"notifications": {}})
+    async with running(Workshop(on_subscriptions_listen=listen)) as manager:
+        answer = await ask(manager, FakeConnection(body))
+    assert answer.events[0]["method"] == "notifications/subscriptions/acknowledged"
+    assert answer.events[1]["result"]["resultType"] == "complete"

@@ -96,7 +96,7 @@ def test_an_idle_server_stops_at_once_and_cleans_up(number: int) -> None:
     assert "Traceback" not in "".join(served.log)
 
 
-@pytest.mark.rule("RUN-D18", "SUBS-16", "SUB-12")
+@pytest.mark.rule("RUN-D18", "RUN-11", "SUBS-16", "SUB-12", "CASE-31")
 def test_stopping_ends_streams_in_good_order_and_bounds_calls() -> None:
     listen = request_body("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, request_id=1)
     wait = request_body("tools/call", {"name": "wait", "arguments": {}}, request_id=2, progressToken="p")

@@ -114,7 +114,7 @@ def test_a_large_answer_arrives_whole(shop: tuple[Shop, int]) -> None:
     assert len(answer.json["result"]["content"][0]["text"]) == 3_000_000
 
 
-@pytest.mark.rule("RUN-38", "RUN-40", "RUN-41", "HTTP-H-05", "HTTP-S-03", "SERR-13")
+@pytest.mark.rule("RUN-38", "RUN-40", "RUN-41", "HTTP-H-05", "HTTP-S-03", "SERR-13", "CASE-60")
 @pytest.mark.parametrize(
     ("data", "status", "code"),
     [
@@ -175,7 +175,7 @@ def test_other_methods_are_405(shop: tuple[Shop, int], method: str) -> None:
     assert answer.headers["allow"] == "POST"
 
 
-@pytest.mark.rule("RUN-43", "HTTP-C-01", "HTTP-C-02")
+@pytest.mark.rule("RUN-43", "HTTP-C-01", "HTTP-C-02", "CASE-65")
 @pytest.mark.parametrize("noisy", [False, True])
 def test_closing_the_connection_cancels_the_handler(shop: tuple[Shop, int], noisy: bool) -> None:
     with connected(shop[1]) as connection:
@@ -212,7 +212,7 @@ def read_events(response: http.client.HTTPResponse) -> Generator[dict[str, Any]]
             yield json.loads(line[6:])
 
 
-@pytest.mark.rule("HTTP-R-09")
+@pytest.mark.rule("HTTP-R-09", "CASE-35")
 def test_a_silent_call_is_kept_alive() -> None:
     shop = Shop()
     app = endpoint(shop.server, keep_alive_interval=0.02)
@@ -241,6 +241,7 @@ def endpoint(server: Server[Any], **options: Any) -> Callable[..., Any]:
     return app
 
 
+@pytest.mark.rule("CASE-33")
 def test_a_slow_reader_does_not_hold_others_up(shop: tuple[Shop, int]) -> None:
     with socket.create_connection(("127.0.0.1", shop[1]), timeout=PATIENCE) as slow:
         slow.sendall(

@@ -57,6 +57,13 @@ class ASGIHeaders(Mapping[str, str]):
     def __repr__(self) -> str:
         return f"ASGIHeaders({list(self)})"  # names only: values may be credentials
 
+    def exceed(self, count: int, size: int) -> bool:
+        """Whether there are more headers than `count`, or their values have more than `size` bytes together."""
+        if len(self._raw) > count:
+            return True
+        values = [value for _, value in self._raw] if self.has_repeats else self._first.values()
+        return sum(map(len, values)) > size
+
     def first(self, key: bytes) -> str | None:
         """The first value of a header; for those who know its name as ASGI spells it."""
         value = self._first.get(key)
