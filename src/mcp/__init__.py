@@ -12,6 +12,7 @@ from mcp.shared._lazy import lazy_names
 if TYPE_CHECKING:
     from mcp import types as types
     from mcp._protocol.input_required import InputRequiredRoundsExceededError as InputRequiredRoundsExceededError
+    from mcp.client._answers import SamplingRole as SamplingRole
     from mcp.client.client import Client as Client
     from mcp.client.session import ClientSession as ClientSession
     from mcp.server.session import ServerSession as ServerSession
@@ -248,6 +249,7 @@ __all__ = [
     "SamplingContextCapability",
     "SamplingMessage",
     "SamplingMessageContentBlock",
+    "SamplingRole",
     "SamplingToolsCapability",
     "ServerCapabilities",
     "ServerNotification",
@@ -274,6 +276,7 @@ _HOMES = {
     "InvalidUriTemplate": "mcp.shared.uri_template",
     "MCPDeprecationWarning": "mcp.shared.exceptions",
     "MCPError": "mcp.shared.exceptions",
+    "SamplingRole": "mcp.client._answers",
     "ServerSession": "mcp.server.session",
     "UriTemplate": "mcp.shared.uri_template",
     "UrlElicitationRequiredError": "mcp.shared.exceptions",

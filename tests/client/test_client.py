@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextvars
 import logging
+import warnings
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -14,7 +16,7 @@ from mcp._engine.link import OnNotification, OutgoingRequest
 from mcp._protocol.codec import InvalidServerResult
 from mcp.client.client import Client
 from mcp.server.lowlevel.server import Server
-from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError, UrlElicitationRequiredError
 from mcp_types.jsonrpc import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
@@ -22,6 +24,8 @@ from mcp_types.jsonrpc import (
     UNSUPPORTED_PROTOCOL_VERSION,
 )
 from tests.client.scripted import DISCOVERY, Scripted, listing, said
+
+VARIABLE = contextvars.ContextVar("VARIABLE", default="unset")
 
 
 async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
@@ -435,12 +439,26 @@ async def test_structured_content_may_be_any_json_value(value: Any) -> None:
         assert (await client.call_tool("add")).structured_content == value
 
 
-@pytest.mark.rule("CLIENT-49", "CLIENT-D11", "CLIENT-60", "ERR-16")
+@pytest.mark.rule("CLIENT-49", "CLIENT-D11", "ERR-16")
 async def test_an_error_answer_raises_with_code_text_and_data() -> None:
-    async with Client(Scripted(tools__call=MCPError(-32042, "go there", {"elicitations": []}))) as client:
+    async with Client(Scripted(tools__call=MCPError(-3, "no", {"why": 1}))) as client:
         with pytest.raises(MCPError) as caught:
             await client.call_tool("add")
-    assert (caught.value.code, caught.value.message, caught.value.data) == (-32042, "go there", {"elicitations": []})
+    assert type(caught.value) is MCPError
+    assert (caught.value.code, caught.value.message, caught.value.data) == (-3, "no", {"why": 1})
+
+
+@pytest.mark.rule("CLIENT-60", "ERR-D4", "ERR-17")
+async def test_urls_to_visit_are_a_typed_error_on_every_transport() -> None:
+    visit = {"elicitations": [{"mode": "url", "message": "go", "url": "https://e.test/x", "elicitationId": "1"}]}
+    async with Client(Scripted(tools__call=MCPError(-32042, "go there", visit))) as client:
+        with pytest.raises(UrlElicitationRequiredError) as caught:
+            await client.call_tool("add")
+    assert caught.value.message == "go there"
+    assert caught.value.elicitations[0].url == "https://e.test/x"
+    async with Client(Scripted(tools__call=MCPError(-32042, "go there", {"elicitations": 3}))) as client:
+        with pytest.raises(MCPError, match="go there"):
+            await client.call_tool("add")
 
 
 # --- in memory --------------------------------------------------------------------------------------------------------
@@ -470,6 +488,40 @@ async def test_an_unexpected_exception_shows_itself_only_where_that_is_wanted(sh
         assert caught.value.message == ("by zero" if shown else "Internal server error")
         assert caught.value.__cause__ is (fault if shown else None)
         await client.list_tools()
+
+
+@pytest.mark.rule("TRANSPORT-6", "TRANSPORT-4")
+async def test_a_handler_in_process_sees_the_callers_context_and_no_http() -> None:
+    seen: list[Any] = []
+
+    async def look(ctx: Any, params: Any) -> types.ListToolsResult:
+        seen.extend([VARIABLE.get(), ctx.request])
+        return types.ListToolsResult(tools=[])
+
+    async with Client(Server("s", on_list_tools=look)) as client:
+        VARIABLE.set("mine")
+        await client.list_tools()
+    assert seen == ["mine", None]
+
+
+@pytest.mark.rule("CALLBACK-29", "TRANSPORT-7", "CLIENT-38")
+@pytest.mark.parametrize(("level", "heard"), [(None, []), ("warning", ["loud"]), ("info", ["quiet", "loud"])])
+async def test_log_messages_arrive_only_where_they_were_asked_for(level: Any, heard: list[str]) -> None:
+    got: list[Any] = []
+
+    async def on_log(params: types.LoggingMessageNotificationParams) -> None:
+        got.append(params.data)
+
+    async def log(ctx: Any, params: Any) -> types.ListToolsResult:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            await ctx.session.send_log_message("info", "quiet")
+            await ctx.session.send_log_message("error", "loud")
+        return types.ListToolsResult(tools=[])
+
+    async with Client(Server("s", on_list_tools=log), log_level=level, logging_callback=on_log) as client:
+        await client.list_tools()
+    assert got == heard
 
 
 # --- time -------------------------------------------------------------------------------------------------------------

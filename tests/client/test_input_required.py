@@ -206,6 +206,25 @@ async def test_an_answer_may_be_a_dict_in_wire_form() -> None:
     assert server.sent("tools/call")[1]["inputResponses"] == {"a": {"action": "cancel"}}
 
 
+@pytest.mark.rule("CALLBACK-14", "CALLBACK-15", "ELIC-G-08")
+async def test_a_question_reaches_the_callback_as_it_is_and_so_does_the_answer_the_server() -> None:
+    loose = {"type": "object", "properties": {"a": {"anyOf": [{"type": "object"}, {"type": "null"}]}}}
+    asked = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": loose}}
+    seen: list[Any] = []
+
+    async def answer(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        seen.append(params)
+        return types.ElicitResult(action="accept", content={"not": "asked for"})
+
+    server = Scripted(tools__call=[asking(a=asked), said()])
+    async with Client(server, elicitation_callback=answer) as client:
+        await client.call_tool("add")
+    [params] = seen
+    assert isinstance(params, types.ElicitRequestFormParams)
+    assert params.requested_schema == loose
+    assert server.sent("tools/call")[1]["inputResponses"]["a"]["content"] == {"not": "asked for"}
+
+
 @pytest.mark.rule("CALLBACK-D5", "CALLBACK-16")
 async def test_the_answer_to_a_url_carries_no_content() -> None:
     server = Scripted(tools__call=[asking(a=URL), said()])

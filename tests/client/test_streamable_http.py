@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -263,6 +262,20 @@ async def test_an_event_that_is_no_message_is_reported_and_skipped() -> None:
     assert fault.message.startswith("Failed to parse SSE message: ")
 
 
+@pytest.mark.rule("CALLBACK-20", "HTTP-P-06", "HTTP-R-03")
+async def test_a_request_of_the_server_is_reported_and_not_answered() -> None:
+    faults: list[Any] = []
+
+    async def handle(message: Any) -> None:
+        faults.append(message)
+
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    answer = say(lambda seen: stream_of(event(asked), event(tool_result(seen))))
+    _, seen = await call(answer, message_handler=handle)
+    assert len(faults) == 1
+    assert all("method" in one.message for one in seen)
+
+
 @pytest.mark.rule("TRANSPORT-D10", "TRANSPORT-38")
 async def test_a_response_to_another_request_is_ignored_on_the_stream() -> None:
     answer = say(lambda seen: stream_of(event({**tool_result(seen, "wrong"), "id": 99}), event(tool_result(seen))))
@@ -489,7 +502,7 @@ async def test_what_becomes_of_a_notification_is_only_logged(caplog: pytest.LogC
     posted = server.seen[-1]
     assert posted.message == {"jsonrpc": "2.0", "method": "acme/tick", "params": {"n": 1}}
     assert posted.headers["mcp-protocol-version"] == "2026-07-28"
-    caplog.set_level(logging.DEBUG)
+    assert "notification acme/tick was answered with status 500" in caplog.text
 
 
 @pytest.mark.rule("CLIENT-43")

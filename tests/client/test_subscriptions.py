@@ -205,6 +205,17 @@ async def test_the_wait_for_the_acknowledgement_is_bounded(of_client: float | No
     silent.close()
 
 
+@pytest.mark.rule("LISTEN-5")
+async def test_an_open_stream_outlives_the_read_timeout(stream: Stream) -> None:
+    with anyio.fail_after(5):
+        async with Client(Scripted(subscriptions__listen=stream), read_timeout_seconds=0.05) as client:
+            async with client.listen(tools_list_changed=True) as changes:
+                with anyio.move_on_after(0.1):
+                    await anext(changes)
+                stream.tell(TOOLS)
+                assert await anext(changes) == ToolsListChanged()
+
+
 @pytest.mark.rule("LISTEN-10")
 async def test_a_session_without_a_modern_version_cannot_listen() -> None:
     server = Scripted()

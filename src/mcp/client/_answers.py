@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST, ErrorData
+
+SamplingRole: TypeAlias = types.Role
+"""Who speaks in a message to or from a model."""
 
 ContextT = TypeVar("ContextT")
 

@@ -20,13 +20,14 @@ from mcp.client._outgoing import Limits, Metadata, exchange_in_time, own_metadat
 from mcp.client._params import mirror_name, model_of
 from mcp.client._tool_schemas import ToolSchemas
 from mcp.client._verbs import SessionVerbs, needs_input
-from mcp.shared.exceptions import MCPError
+from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from mcp.shared.message import ClientMessageMetadata
 from mcp_types import SERVER_INFO_META_KEY, InputRequiredResult
 from mcp_types.jsonrpc import (
     CONNECTION_CLOSED,
     HEADER_MISMATCH,
     METHOD_NOT_FOUND,
+    URL_ELICITATION_REQUIRED,
     RequestId,
 )
 from mcp_types.methods import INPUT_REQUIRED_METHODS
@@ -154,9 +155,12 @@ class SessionRequests(SessionVerbs):
         request = OutgoingRequest(request_id, method, params, self._version, headers)
         if timeout is None:
             timeout = self._limits.timeout
-        if (timeout is None and self._limits.total is None) or timeout == math.inf:
-            return await self._link.exchange(request, deliver)
-        return await exchange_in_time(self._link, request, deliver, timeout, self._limits)
+        try:
+            if (timeout is None and self._limits.total is None) or timeout == math.inf:
+                return await self._link.exchange(request, deliver)
+            return await exchange_in_time(self._link, request, deliver, timeout, self._limits)
+        except MCPError as error:
+            raise _as_typed(error) from error.__cause__
 
     def _refuse(self) -> None:
         if self._state == "closed":
@@ -316,6 +320,16 @@ def read_result(
     if wire.get("resultType") == "input_required" and method in INPUT_REQUIRED_METHODS and result_type in _VERBS:
         raise needs_input(_VERBS[result_type])
     return decode_result(method, wire, result_type)
+
+
+def _as_typed(error: MCPError) -> MCPError:
+    """Give an error that crossed a wire the class that its code stands for."""
+    if error.code != URL_ELICITATION_REQUIRED:
+        return error
+    try:
+        return UrlElicitationRequiredError.from_error(error.error)
+    except ValueError:
+        return error
 
 
 def read_server_info(meta: Mapping[str, Any] | None) -> types.Implementation | None:

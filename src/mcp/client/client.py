@@ -120,6 +120,7 @@ class Client:
     input_required_timeout: float | None = None
     reset_timeout_on_progress: bool = True
     total_timeout_seconds: float | None = None
+    _connecting: ClientSession | None = field(default=None, init=False, repr=False)
     _session: ClientSession | None = field(default=None, init=False, repr=False)
     _entered: bool = field(default=False, init=False, repr=False)
     _exit_stack: AsyncExitStack = field(default_factory=AsyncExitStack, init=False, repr=False)
@@ -143,12 +144,12 @@ class Client:
             link = await self._exit_stack.enter_async_context(
                 open_target(self.server, self.mode, self.raise_exceptions, self._report)
             )
-            session = await self._exit_stack.enter_async_context(self._make_session(link))
-            await self._negotiate(session)
+            self._connecting = await self._exit_stack.enter_async_context(self._make_session(link))
+            await self._negotiate(self._connecting)
         except BaseException as error:
             await self._exit_stack.__aexit__(type(error), error, error.__traceback__)
             raise
-        self._session = session
+        self._session = self._connecting
         return self
 
     async def __aexit__(
@@ -158,8 +159,8 @@ class Client:
         await self._exit_stack.__aexit__(exc_type, exc_val, exc_tb)
 
     async def _report(self, fault: Exception) -> None:
-        if self._session is not None:
-            await self._session._notifications.fault(fault)
+        if self._connecting is not None:
+            await self._connecting._notifications.fault(fault)
 
     def _make_session(self, link: Link) -> ClientSession:
         return ClientSession(

@@ -145,6 +145,8 @@ class HTTPLink:
             headers[MCP_METHOD] = method
         try:
             response = await self._post(headers, dumps(notification_message(method, params)))
+            if not 200 <= response.status < 300:
+                logger.warning("notification %s was answered with status %d", method, response.status)
             await response.abort()
         except (NetworkError, MCPError) as error:
             logger.warning("notification %s was not delivered: %s", method, error)
