@@ -112,8 +112,6 @@ def test_authorization_that_is_not_served_is_refused() -> None:
     assert str(caught.value) == "Cannot specify auth_server_provider or token_verifier without auth settings"
     with pytest.raises(ValueError, match="has no authorization of its own"):
         MCPServer("Lab", auth=object())
-    with pytest.raises(ValueError, match="takes no extensions"):
-        MCPServer("Lab", extensions=[object()])
 
 
 @pytest.mark.rule("RUN-6", "RUN-D2")

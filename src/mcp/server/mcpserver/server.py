@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerMiddleware, ServerRequestContext
+from mcp.server.extension import Extension, compose_tool_call_handler
 from mcp.server.lowlevel.server import (
     DEFAULT_MAX_REQUEST_BODY_SIZE,
     DEFAULT_MAX_SESSIONS,
@@ -17,6 +18,7 @@ from mcp.server.lowlevel.server import (
     Server,
 )
 from mcp.server.lowlevel.server import lifespan as default_lifespan
+from mcp.server.mcpserver._extensions import apply_extensions, check_extensions
 from mcp.server.mcpserver._handlers import Handlers
 from mcp.server.mcpserver._registration import Registrations
 from mcp.server.mcpserver._registry import OnDuplicate
@@ -30,7 +32,14 @@ from mcp.server.mcpserver.tools.tool_manager import ToolManager
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, SubscriptionBus
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY, Icon
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    CallToolRequestParams,
+    Icon,
+)
 from mcp_types.methods import CacheableMethod
 
 __all__ = [
@@ -133,7 +142,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         *,
         tools: Sequence[Tool | Callable[..., Any]] | None = None,
         resources: list[Resource] | None = None,
-        extensions: Sequence[object] | None = None,
+        extensions: Sequence[Extension] | None = None,
         debug: bool = False,
         log_level: LogLevel = "INFO",
         warn_on_duplicate_resources: bool = True,
@@ -152,7 +161,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         page_size: int | None = None,
         max_answer_retries: int = 0,
     ) -> None:
-        _check_unserved(auth_server_provider, token_verifier, auth, extensions)
+        _check_unserved(auth_server_provider, token_verifier, auth)
         _check_numbers(page_size, max_answer_retries)
         self.settings: Settings[LifespanResultT] = Settings(
             debug=debug,
@@ -184,8 +193,11 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         self._lowlevel_server: Server[LifespanResultT] = self._make_server(
             name or _DEFAULT_NAME, version, title, description, instructions, website_url, icons, cache_hints, bus
         )
+        bundled = check_extensions(extensions or ())
+        self._intercept(bundled)
         self.middleware.append(_boundary(request_state_security, name))
         self.middleware.extend(middleware or ())
+        apply_extensions(self, self._lowlevel_server, bundled)
         self._register(tools or ())
         for resource in resources or ():
             self.add_resource(resource)
@@ -224,6 +236,10 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
             on_get_prompt=handlers.on_get_prompt,
             on_subscriptions_listen=None if bus is None else ListenHandler(bus),
         )
+
+    def _intercept(self, extensions: Sequence[Extension]) -> None:
+        handler = compose_tool_call_handler(extensions, self._handlers.on_call_tool)
+        self._lowlevel_server.add_request_handler("tools/call", CallToolRequestParams, handler)
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
         tool = self._tool_manager.registry.get(name)
@@ -330,12 +346,9 @@ def _check_unserved(
     auth_server_provider: object | None,
     token_verifier: object | None,
     auth: object | None,
-    extensions: Sequence[object] | None,
 ) -> None:
     if auth is None and (auth_server_provider is not None or token_verifier is not None):
         raise ValueError("Cannot specify auth_server_provider or token_verifier without auth settings")
     if auth is not None:
         # Never serve without the protection that was asked for.
         raise ValueError("This server has no authorization of its own; put its app behind one and leave auth out")
-    if extensions:
-        raise ValueError("This server takes no extensions; register their tools, resources and methods themselves")
