@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import logging
 from typing import Any
@@ -630,3 +631,26 @@ async def test_a_server_may_bring_its_own_listen_handler() -> None:
         answer = await ask(manager, FakeConnection(body))
     assert answer.events[0]["method"] == "notifications/subscriptions/acknowledged"
     assert answer.events[1]["result"]["resultType"] == "complete"
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_call_leaves_nothing_for_the_garbage_collector() -> None:
+    async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return types.CallToolResult(content=[])
+
+    async def serve(times: int) -> None:
+        for _ in range(times):
+            connection = FakeConnection(call())
+            await manager.handle_request(connection.scope, connection.receive, connection.send)
+
+    async with running(Workshop(on_call_tool=call_tool)) as manager:
+        await serve(5)
+        gc.collect()
+        gc.disable()
+        try:
+            before = len(gc.get_objects())
+            await serve(50)
+            after = len(gc.get_objects())
+        finally:
+            gc.enable()
+    assert after - before < 50

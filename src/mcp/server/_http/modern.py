@@ -18,7 +18,7 @@ from mcp._protocol.http_request import ModernNotification, ModernRequest
 from mcp._protocol.jsonrpc import dumps, error_message, result_message
 from mcp._protocol.metadata import ClientFacts
 from mcp.server._handle import HandlerTable, handle_notification, handle_request
-from mcp.server._http.asgi import ASGIHeaders, Message, Receive, Scope, Send
+from mcp.server._http.asgi import ASGIHeaders, Receive, Scope, Send
 from mcp.server._http.param_check import ParamHeaderCheck, SchemaLookup
 from mcp.server._http.response_stream import ResponseStream
 from mcp.server._http.watch import Newcomers, StopCause, Watch
@@ -58,7 +58,8 @@ class Exchange:
     async def run(self, http_scope: Scope, headers: ASGIHeaders, body: bytes) -> None:
         """Serve the request in the caller's task."""
         request = self._request
-        http_request = Request(http_scope, self._receive_after_body)
+        # A bound method of the exchange would close a circle that only the garbage collector opens.
+        http_request = Request(http_scope, self._watch.receive_disconnect)
         http_request._body = body
         self._scope = RequestScope(
             method=request.method,
@@ -100,15 +101,6 @@ class Exchange:
             logger.exception("the answer to %r has no JSON form", self._request.method)
             error = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
             return dumps(error_message(self._request.request_id, error))
-
-    async def _receive_after_body(self) -> Message:
-        """What `ctx.request` receives: its body is cached, so only the end of the connection is left.
-
-        It is not read from the connection, or it would be missing where it is waited for.
-        """
-        if self._watch.cause is None:
-            await anyio.sleep_forever()  # the client's leaving cancels the handler
-        return {"type": "http.disconnect"}
 
 
 class ModernEndpoint:

@@ -15,7 +15,7 @@ from enum import Enum, auto
 
 import anyio
 
-from mcp.server._http.asgi import Receive
+from mcp.server._http.asgi import Message, Receive
 from mcp.server._http.response_stream import ResponseStream, StreamState
 
 KEEP_ALIVE_INTERVAL = 15.0
@@ -143,6 +143,15 @@ class Watch:
             self._scope.cancel()
         if cause is StopCause.CLIENT_LEFT:
             self._stream.abandon()
+
+    async def receive_disconnect(self) -> Message:
+        """An ASGI receive function for the handler: its body is read, so only the end of the connection is left.
+
+        It does not read the connection itself, or the message would be missing where it is waited for.
+        """
+        if self.cause is None:
+            await anyio.sleep_forever()  # the client's leaving cancels the handler
+        return {"type": "http.disconnect"}
 
     @staticmethod
     def _absorb_cancellation(task: asyncio.Task[object]) -> int:
