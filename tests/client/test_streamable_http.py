@@ -11,7 +11,7 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from mcp.client.client import Client
-from mcp.client.streamable_http import StreamableHTTPError, streamable_http_client
+from mcp.client.streamable_http import StreamableHTTPError, create_mcp_http_client, streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import ProgressNotification, TextContent
 from mcp_types.jsonrpc import (
@@ -519,3 +519,117 @@ async def test_calls_at_the_same_time_get_their_own_answers() -> None:
                 for n in range(20):
                     tasks.start_soon(one, n)
     assert outcomes == {n: str(n) for n in range(20)}
+
+
+async def closed_at_once(seen: Seen, stream: SocketStream) -> None:
+    await stream.aclose()
+
+
+async def cut_off(seen: Seen, stream: SocketStream) -> None:
+    await stream.send(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n{")
+    await stream.aclose()
+
+
+@pytest.mark.rule("CLIENT-16", "CLIENT-D4", "TRANSPORT-29", "TRANSPORT-31", "CLIENT-27", "CLIENT-29")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        say(lambda seen: response("<html></html>", "text/html")),
+        say(lambda seen: response("<html></html>", "text/html", "404 Not Found")),
+        say(lambda seen: response("", None, "500 Oops")),
+        say(lambda seen: response('{"jsonrpc": "2.0"')),
+        say(lambda seen: response("", None, "302 Found", location="https://login.test/")),
+        say(lambda seen: stream_of(": nothing\n\n")),
+        say(lambda seen: b"SSH-2.0-OpenSSH_9.6\r\n\r\n"),
+        closed_at_once,
+        cut_off,
+    ],
+)
+async def test_a_server_that_is_no_mcp_server_is_one_plain_error_on_entering(answer: Answer) -> None:
+    with anyio.fail_after(5):
+        async with raw_server(answer) as server:
+            with pytest.raises(MCPError):
+                async with Client(server.url):
+                    raise AssertionError("never entered")
+    assert [seen.message["method"] for seen in server.seen] == ["server/discover"]
+
+
+@pytest.mark.rule("SESSION-6", "CLIENT-29")
+async def test_cancelling_a_client_while_it_connects_leaves_nothing_open() -> None:
+    asked, closed = anyio.Event(), anyio.Event()
+
+    async def silent(seen: Seen, stream: SocketStream) -> None:
+        asked.set()
+        try:
+            await stream.receive()
+        except (anyio.EndOfStream, anyio.BrokenResourceError):
+            closed.set()
+            raise
+
+    with anyio.fail_after(5):
+        async with raw_server(silent) as server, anyio.create_task_group() as tasks:
+            tasks.start_soon(Client(server.url).__aenter__)
+            await asked.wait()
+            tasks.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await closed.wait()
+    assert len(server.seen) == 1
+
+
+async def test_a_connection_is_used_again_after_a_stream() -> None:
+    connections: set[int] = set()
+
+    async def answer(seen: Seen, stream: SocketStream) -> None:
+        connections.add(id(stream))
+        await stream.send(stream_of(event(tool_result(seen))))
+
+    with anyio.fail_after(5):
+        async with raw_server(modern(answer)) as server, Client(server.url) as client:
+            for _ in range(5):
+                await client.call_tool("add", {})
+    assert len(connections) == 1
+
+
+async def test_a_stream_that_the_server_leaves_open_does_not_keep_the_caller() -> None:
+    async def answer(seen: Seen, stream: SocketStream) -> None:
+        await stream.send(SSE_HEAD + chunk(event(tool_result(seen))))
+        await anyio.sleep_forever()
+
+    with anyio.fail_after(5):
+        async with raw_server(modern(answer)) as server, Client(server.url) as client:
+            assert text_of(await client.call_tool("add", {})) == "ok"
+            assert text_of(await client.call_tool("add", {})) == "ok"
+
+
+@pytest.mark.parametrize(
+    ("environment", "proxy"),
+    [
+        ({}, None),
+        ({"http_proxy": "http://proxy.test:3128"}, "http://proxy.test:3128"),
+        ({"all_proxy": "proxy.test:3128"}, "http://proxy.test:3128"),
+        ({"http_proxy": "http://proxy.test:3128", "no_proxy": "mcp.test"}, None),
+        ({"https_proxy": "http://proxy.test:3128"}, None),
+    ],
+)
+def test_the_environments_proxy_is_used(
+    environment: dict[str, str], proxy: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mcp.client._http.aiohttp import _proxy_for
+
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert _proxy_for("http://user@mcp.test:8000/mcp") == proxy
+
+
+def test_an_http_client_for_mcp_waits_long_for_an_answer() -> None:
+    client = create_mcp_http_client({"x-a": "1"})
+    assert (client.timeout.connect, client.timeout.read) == (30.0, 300.0)
+    assert client.headers["x-a"] == "1"
+
+
+async def test_a_transport_is_for_a_client_alone() -> None:
+    with pytest.raises(NotImplementedError, match="Client"):
+        await streamable_http_client("http://127.0.0.1:1/mcp").__aenter__()

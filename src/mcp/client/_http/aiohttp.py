@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -28,10 +29,11 @@ _FAILURES: Final = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 class AiohttpResponse:
     """An `HTTPResponse` over aiohttp's."""
 
-    __slots__ = ("_content", "_response")
+    __slots__ = ("_content", "_let_go", "_response")
 
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, let_go: Callable[[aiohttp.ClientResponse], None]) -> None:
         self._response = response
+        self._let_go = let_go
         self._content = response.content
 
     @property
@@ -48,10 +50,8 @@ class AiohttpResponse:
             raise NetworkError(describe(error)) from error
 
     async def finish(self) -> None:
-        # The end of the body, read or not, gives the connection back to the pool by itself. So nobody waits for it
-        # here, and no task is needed: a timer covers the server that leaves its stream open.
         if not self._content.is_eof():
-            asyncio.get_running_loop().call_later(_LINGER, self._response.close)
+            self._let_go(self._response)
 
     async def abort(self) -> None:
         self._response.close()
@@ -73,6 +73,7 @@ class AiohttpBackend:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT, sock_read=_READ_TIMEOUT),
             proxy=_proxy_for(url),
         )
+        self._left: dict[aiohttp.ClientResponse, asyncio.TimerHandle] = {}
         self._url_text = url
         self._url = URL(url)
 
@@ -88,10 +89,30 @@ class AiohttpBackend:
             if not self._session.closed:
                 raise
             raise NetworkError("the client is closed") from error
-        return AiohttpResponse(response)
+        return AiohttpResponse(response, self._let_go)
 
     async def aclose(self) -> None:
+        for response in list(self._left):
+            self._give_up(response)
         await self._session.close()
+
+    def _let_go(self, response: aiohttp.ClientResponse) -> None:
+        """Leave a body to its end, which gives the connection back to the pool by itself.
+
+        So nobody waits for it and no task is needed; a timer covers the server that leaves its stream open.
+        """
+        loop = asyncio.get_running_loop()
+        self._left[response] = loop.call_later(_LINGER, self._give_up, response)
+        response.content.on_eof(functools.partial(self._ended, response))
+
+    def _give_up(self, response: aiohttp.ClientResponse) -> None:
+        self._ended(response)
+        response.close()
+
+    def _ended(self, response: aiohttp.ClientResponse) -> None:
+        timer = self._left.pop(response, None)
+        if timer is not None:
+            timer.cancel()
 
 
 def describe(error: BaseException) -> str:
