@@ -6,17 +6,22 @@ from typing import Any
 import pytest
 
 from mcp._engine.link import OutgoingRequest
+from mcp._engine.scope import RequestScope
+from mcp._protocol.era import LEGACY
+from mcp._protocol.metadata import ClientFacts
 from mcp.client.client import Client
 from mcp.client.context import ClientRequestContext
+from mcp.server._handle import handle_request
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.prompts.base import UserMessage
 from mcp.server.mcpserver.server import MCPServer
-from mcp.shared.exceptions import MCPError
+from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
+    ClientCapabilities,
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitRequestParams,
@@ -348,3 +353,50 @@ async def test_state_grows_with_what_it_holds() -> None:
 
     assert sizes[0] < 400
     assert 3900 < sizes[1] - sizes[0] < 4100
+
+
+def legacy_scope(method: str, params: dict[str, Any]) -> RequestScope:
+    return RequestScope(
+        method=method,
+        params=params,
+        request_id=1,
+        version="2025-11-25",
+        era=LEGACY,
+        client=ClientFacts("2025-11-25", ClientCapabilities.model_validate({"elicitation": {}})),
+        notify=no_notification,
+    )
+
+
+@pytest.mark.rule("MRTR-10")
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": "provision", "arguments": {"name": "orders"}}),
+        ("prompts/get", {"name": "briefing"}),
+        ("resources/read", {"uri": "report://orders"}),
+    ],
+)
+async def test_a_legacy_request_cannot_be_answered_with_questions(method: str, params: dict[str, Any]) -> None:
+    server = make_server()
+
+    with pytest.raises(MCPError) as caught:
+        await handle_request(server._lowlevel_server, legacy_scope(method, params))
+
+    assert (caught.value.code, caught.value.message) == (-32603, "Handler returned an invalid result")
+
+
+@pytest.mark.rule("ELICIT-18")
+async def test_a_needed_url_visit_is_an_error_of_its_own_on_legacy_sessions() -> None:
+    server = MCPServer("cloud")
+
+    @server.tool()
+    def needs_url() -> str:
+        raise UrlElicitationRequiredError([ElicitRequestURLParams(message="m", url="https://u", elicitation_id="1")])
+
+    with pytest.raises(MCPError) as caught:
+        await handle_request(server._lowlevel_server, legacy_scope("tools/call", {"name": "needs_url"}))
+
+    assert (caught.value.code, caught.value.message) == (-32042, "URL elicitation required")
+    assert caught.value.data == {
+        "elicitations": [{"mode": "url", "message": "m", "url": "https://u", "elicitationId": "1"}]
+    }
