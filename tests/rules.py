@@ -7,10 +7,14 @@ pages, and add ``--missing contract/mrtr`` to see the ids that no test cites.
 
 from __future__ import annotations
 
+import sys
+
+if __name__ == "__main__":
+    del sys.path[0]  # this folder, whose `types` would hide the one of the standard library
+
 import argparse
 import ast
 import importlib
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -141,7 +141,7 @@ def _message(method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
 def _adapter(union: UnionType) -> TypeAdapter[Any]:
     if set(get_args(union)) == {types.CreateMessageResult, types.CreateMessageResultWithTools}:
         return TypeAdapter(AnyInputResponse)
-    return TypeAdapter(union, config=ConfigDict(defer_build=True))
+    return TypeAdapter(cast("type[Any]", union), config=ConfigDict(defer_build=True))
 
 
 def _read_result(model: ResultModel, data: Mapping[str, Any]) -> BaseModel:

@@ -133,7 +133,7 @@ class Chain:
         hint = self._server.cache_hints.get(ctx.method, _NO_HINT)
         return encode_result(
             ctx.method,
-            result,
+            cast("object", result),
             scope.era,
             stamp=self._server.server_info_stamp,
             ttl_ms=hint.ttl_ms,

@@ -1,0 +1,131 @@
+"""What the recorded public interface has and this package does not have yet, or has differently.
+
+Written by `python -m tests.architecture.surface`. Entries only ever leave.
+"""
+
+MODULES = {
+    "mcp.client.auth",
+    "mcp.client.auth.exceptions",
+    "mcp.client.auth.extensions.client_credentials",
+    "mcp.client.auth.extensions.identity_assertion",
+    "mcp.client.auth.oauth2",
+    "mcp.client.auth.utils",
+    "mcp.server.auth.errors",
+    "mcp.server.auth.handlers.authorize",
+    "mcp.server.auth.handlers.metadata",
+    "mcp.server.auth.handlers.register",
+    "mcp.server.auth.handlers.revoke",
+    "mcp.server.auth.handlers.token",
+    "mcp.server.auth.json_response",
+    "mcp.server.auth.middleware.client_auth",
+    "mcp.server.auth.routes",
+    "mcp.server.auth.settings",
+    "mcp.shared.auth",
+    "mcp.client.caching",
+    "mcp.client.extension",
+    "mcp.client.session_group",
+    "mcp.client.sse",
+    "mcp.client.stdio",
+    "mcp.server.apps",
+    "mcp.server.connection",
+    "mcp.server.runner",
+    "mcp.server.sse",
+    "mcp.server.stdio",
+    "mcp.shared.auth_utils",
+    "mcp.shared.dispatcher",
+    "mcp.shared.inbound",
+    "mcp.shared.jsonrpc_dispatcher",
+    "mcp.shared.memory",
+}
+
+NAMES: dict[str, set[str]] = {
+    "mcp.server.auth.middleware.bearer_auth": {
+        "AuthorizationContext",  # is missing
+        "BearerAuthBackend",  # is missing
+        "RequireAuthMiddleware",  # is missing
+        "authorization_context",  # is missing
+    },
+    "mcp.server.auth.provider": {
+        "AccessTokenT",  # is missing
+        "AuthorizationCode",  # is missing
+        "AuthorizationCodeT",  # is missing
+        "AuthorizationParams",  # is missing
+        "AuthorizeError",  # is missing
+        "IdentityAssertionParams",  # is missing
+        "OAuthAuthorizationServerProvider",  # is missing
+        "ProviderTokenVerifier",  # is missing
+        "RefreshToken",  # is missing
+        "RefreshTokenT",  # is missing
+        "RegistrationError",  # is missing
+        "TokenError",  # is missing
+        "TokenVerifier",  # is missing
+        "construct_redirect_uri",  # is missing
+    },
+    "mcp.client": {
+        "CacheConfig",  # is missing
+        "CacheEntry",  # is missing
+        "CacheKey",  # is missing
+        "ClaimContext",  # is missing
+        "ClientExtension",  # is missing
+        "InMemoryResponseCacheStore",  # is missing
+        "NotificationBinding",  # is missing
+        "ResponseCacheStore",  # is missing
+        "ResultClaim",  # is missing
+        "UnexpectedClaimedResult",  # is missing
+        "advertise",  # is missing
+    },
+    "mcp.client.client": {
+        "_evicting_message_handler",  # is missing
+        "_fold_extensions",  # is missing
+        "_synthesize_discover",  # is missing
+        "negotiate_auto",  # is missing
+    },
+    "mcp.client.session": {
+        "MCP_NAME_HEADER",  # is missing
+        "NAME_BEARING_METHODS",  # is missing
+        "ReceiveResultT",  # is missing
+    },
+    "mcp.client.streamable_http": {
+        "DEFAULT_RECONNECTION_DELAY_MS",  # is missing
+        "LAST_EVENT_ID",  # is missing
+        "MAX_RECONNECTION_ATTEMPTS",  # is missing
+        "MCP_SESSION_ID",  # is missing
+        "RequestContext",  # is missing
+        "ResumptionError",  # is missing
+        "StreamableHTTPTransport.handle_get_stream",  # is missing
+        "StreamableHTTPTransport.post_writer",  # is missing
+        "StreamableHTTPTransport.terminate_session",  # is missing
+    },
+    "mcp": {
+        "ClientSessionGroup",  # is missing
+        "StdioServerParameters",  # is missing
+        "stdio_client",  # is missing
+        "stdio_server",  # is missing
+    },
+    "mcp.server.context": {
+        "Context",  # is missing
+        "LifespanT_co",  # is missing
+        "ServerMiddleware.__call__(ctx)",  # is positional_only instead of positional_or_keyword
+        "ServerMiddleware.__call__(call_next)",  # is positional_only instead of positional_or_keyword
+    },
+    "mcp.server.mcpserver.context": {
+        "Context.model_post_init",  # is missing
+    },
+    "mcp.server.mcpserver.tools.base": {
+        "Tool[resolved_params]",  # is missing
+        "Tool[resolver_plans]",  # is missing
+    },
+    "mcp.server.session": {
+        "ServerSession(request_outbound)",  # is missing
+        "ServerSession(connection)",  # is missing
+        "ServerSession(request_meta)",  # is missing
+        "ServerSession(scope)",  # was added and is no keyword with a default
+    },
+    "mcp.server.streamable_http": {
+        "LAST_EVENT_ID_HEADER",  # is missing
+        "MCP_SESSION_ID_HEADER",  # is missing
+        "REQUEST_STREAM_BUFFER_SIZE",  # is missing
+        "StreamableHTTPServerTransport",  # is missing
+        "check_accept_headers",  # is missing
+    },
+}

@@ -1,0 +1,159 @@
+"""Every program in `examples/` does what it says: in memory, and as processes that talk over HTTP."""
+
+from __future__ import annotations
+
+import itertools
+
+import custom_codec
+import lowlevel_asks
+import prompt_asks
+import pytest
+import resolver_tool
+import rotate_keys
+import shared_keys
+
+from mcp import Client, MCPError
+from mcp.client import ClientRequestContext
+from mcp.server.mcpserver import RequestStateSecurity
+from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult, InputRequiredResult, TextContent
+from tests.programs import EXAMPLES, free_port, run_program, serving
+
+PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+
+
+class User:
+    """Answers every form from one set of values and remembers what was asked."""
+
+    def __init__(self, action: str = "accept", **values: str | bool) -> None:
+        self.action = action
+        self.values = values
+        self.asked: list[str] = []
+
+    async def __call__(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        self.asked.append(params.message)
+        if self.action != "accept":
+            return ElicitResult(action="decline")
+        wanted = getattr(params, "requested_schema", {})["properties"]
+        return ElicitResult(action="accept", content={name: self.values[name] for name in wanted})
+
+
+def text(result: CallToolResult) -> str:
+    return "".join(block.text for block in result.content if isinstance(block, TextContent))
+
+
+def test_every_program_has_a_test_here() -> None:
+    assert PROGRAMS == [
+        "client_callbacks",
+        "client_rounds",
+        "custom_codec",
+        "lowlevel_asks",
+        "prompt_asks",
+        "resolver_tool",
+        "rotate_keys",
+        "shared_keys",
+        "two_processes",
+        "two_workers",
+    ]
+
+
+@pytest.mark.rule("MRTR-1", "MRTR-13")
+async def test_the_low_level_server_asks_and_then_moves_the_meeting() -> None:
+    user = User(day="Friday")
+    async with Client(lowlevel_asks.server, elicitation_callback=user) as client:
+        result = await client.call_tool("move_meeting", {"title": "Review"})
+    assert text(result) == "Review is on Friday now."
+    assert user.asked == ["Which day suits you?"]
+
+
+async def test_the_low_level_server_moves_nothing_when_the_user_declines() -> None:
+    async with Client(lowlevel_asks.server, elicitation_callback=User("decline")) as client:
+        result = await client.call_tool("move_meeting", {"title": "Review"})
+    assert text(result) == "Review stays where it is."
+
+
+@pytest.mark.rule("MRTR-14")
+async def test_the_prompt_asks_for_its_tone() -> None:
+    async with Client(prompt_asks.server, elicitation_callback=User(tone="warm")) as client:
+        result = await client.get_prompt("letter", {"recipient": "Ann"})
+    (message,) = result.messages
+    assert isinstance(message.content, TextContent)
+    assert message.content.text == "Write a warm letter to Ann."
+
+
+async def test_the_resolvers_ask_one_after_the_other_where_one_depends_on_the_other() -> None:
+    user = User(size="M", insured=True)
+    async with Client(resolver_tool.server, elicitation_callback=user) as client:
+        result = await client.call_tool("rent_bike", {"bike": "race bike"})
+    assert text(result) == "Rented: race bike, size M, with insurance."
+    assert user.asked == [
+        "Which size of race bike do you need?",
+        "Do you want insurance for the race bike, size M?",
+    ]
+
+
+async def test_the_resolvers_ask_only_what_they_need() -> None:
+    user = User(size="S")
+    async with Client(resolver_tool.server, elicitation_callback=user) as client:
+        result = await client.call_tool("rent_bike", {"bike": "city bike"})
+    assert text(result) == "Rented: city bike, size S, without insurance."
+    assert user.asked == ["Which size of city bike do you need?"]
+
+
+@pytest.mark.rule("MRTR-26")
+async def test_the_steps_of_a_rotation_fail_no_call() -> None:
+    fleet = [shared_keys.make_server(security) for security in rotate_keys.STEPS]
+    for before, after in itertools.pairwise(fleet):
+        assert (await rotate_keys.book(before, after)).startswith("Seat 7B for Hamlet")
+        assert (await rotate_keys.book(after, before)).startswith("Seat 7B for Hamlet")
+
+
+@pytest.mark.rule("MRTR-25", "MRTR-41")
+async def test_an_instance_with_another_key_refuses_the_state() -> None:
+    first = shared_keys.make_server(RequestStateSecurity(keys=[rotate_keys.OLD]))
+    second = shared_keys.make_server(RequestStateSecurity(keys=[rotate_keys.NEW]))
+    with pytest.raises(MCPError, match="Invalid or expired requestState"):
+        await rotate_keys.book(first, second)
+
+
+async def test_the_custom_codec_seals_what_the_tool_writes() -> None:
+    user = User(sure=True)
+    async with Client(custom_codec.server, elicitation_callback=user) as client:
+        asked = await client.session.call_tool("shred", {"document": "diary"}, allow_input_required=True)
+        assert isinstance(asked, InputRequiredResult)
+        assert asked.request_state is not None
+        assert asked.request_state.startswith("vault1:")
+        assert "diary" not in asked.request_state
+        result = await client.call_tool("shred", {"document": "diary"})
+    assert text(result) == "diary is gone (asked about diary)."
+
+
+@pytest.mark.parametrize(
+    ("program", "day"), [("client_callbacks", "Friday"), ("client_rounds", "Monday")], ids=["callbacks", "rounds"]
+)
+def test_the_client_programs_move_a_meeting_over_http(program: str, day: str) -> None:
+    port = free_port()
+    with serving([EXAMPLES / "lowlevel_asks.py", str(port)], port) as url:
+        printed = run_program(EXAMPLES / f"{program}.py", url)
+    assert printed.splitlines() == ["The server asks: Which day suits you?", f"Retrospective is on {day} now."]
+
+
+def test_two_processes_show_a_call_of_three_rounds() -> None:
+    printed = run_program(EXAMPLES / "two_processes.py")
+    assert "round 1: call rent_bike {'bike': 'race bike'}" in printed
+    assert "round 3: the same call, the answer, and " in printed
+    assert "result after 3 rounds: Rented: race bike, size M, with insurance." in printed
+
+
+def test_two_workers_share_a_call() -> None:
+    printed = run_program(EXAMPLES / "two_workers.py")
+    asked, answered = (line for line in printed.splitlines() if line.startswith("http://"))
+    assert asked.endswith(" asks: seat")
+    assert " answers: Seat 7B for Hamlet: offered by " in answered
+    assert asked.split()[0] != answered.split()[0]
+
+
+def test_the_rotation_program_prints_each_step() -> None:
+    printed = run_program(EXAMPLES / "rotate_keys.py")
+    assert [line.partition(":")[0] for line in printed.splitlines() if line.startswith("step")] == [
+        f"step {step}, begun {when} it" for step in (1, 2, 3) for when in ("before", "after")
+    ]
