@@ -219,6 +219,14 @@ def test_other_types_take_the_long_way(annotation: Any) -> None:
     assert plain_schema(annotation) is None
 
 
+def test_a_default_of_none_leaves_the_annotation_as_it_is() -> None:
+    def f(
+        x: Annotated[int, Field(description="d", alias="theX")] = None,  # noqa: RUF013  # pyright: ignore[reportArgumentType]
+    ) -> None: ...
+
+    assert properties(f) == {"theX": {"default": None, "description": "d", "title": "Thex", "type": "integer"}}
+
+
 @pytest.mark.rule("TOOLS-11", "TOOLS-30")
 def test_defaults_are_shown_in_their_json_form_and_copied_for_each_call() -> None:
     def f(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import types
 import typing
 from collections.abc import Callable
@@ -42,9 +43,18 @@ def evaluate_hints(fn: Callable[..., Any]) -> dict[str, Any]:
     elif not (inspect.isroutine(target) or hasattr(target, "__wrapped__")):
         target = type(target).__call__
     try:
-        return typing.get_type_hints(target, include_extras=True)
+        return typing.get_type_hints(_without_defaults(target), include_extras=True)
     except Exception as error:
         raise InvalidSignature(f"Unable to evaluate type annotations for callable {callable_name(fn)!r}") from error
+
+
+def _without_defaults(target: Any) -> Any:
+    """Hide the defaults, since Python 3.10 makes `Optional[T]` of `T = None` and buries what `Annotated` says in it."""
+    if sys.version_info >= (3, 11) or not hasattr(target, "__annotations__"):
+        return target
+    return types.SimpleNamespace(
+        __annotations__=target.__annotations__, __globals__=getattr(inspect.unwrap(target), "__globals__", {})
+    )
 
 
 def callable_name(fn: Callable[..., Any]) -> str:
