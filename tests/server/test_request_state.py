@@ -8,9 +8,12 @@ import anyio
 import pytest
 from starlette.requests import Request
 
+from mcp._engine.link import Link, OutgoingRequest
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware, auth_context_var, get_access_token
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken, principal_components
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
 from mcp.server.request_state import (
     AESGCMRequestStateCodec,
     InvalidRequestState,
@@ -19,7 +22,7 @@ from mcp.server.request_state import (
     authenticated_principal,
 )
 from mcp.shared.exceptions import MCPError
-from mcp_types import InputRequiredResult
+from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
 from tests.server.boundaries import (
     Context,
     Handler,
@@ -32,6 +35,11 @@ from tests.server.boundaries import (
     tallied_log,
 )
 
+META_VERSION = "2026-07-28"
+META: dict[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": META_VERSION,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 KEY = "k" * 32
 NOW = 1_800_000_000.0
 REJECTED = "Invalid or expired requestState"
@@ -136,6 +144,44 @@ def test_every_round_is_sealed_anew() -> None:
     second = mint(side, call_context(requestState=first), "one")
     assert first != second
     assert accept(side, call_context(requestState=second)) == "one"
+
+
+@pytest.mark.rule("MRTR-50")
+async def test_a_low_level_server_seals_once_the_boundary_is_in_its_middleware() -> None:
+    states: list[str | None] = []
+
+    async def call_tool(
+        ctx: ServerRequestContext[Any], params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult:
+        states.append(params.request_state)
+        if len(states) % 2:
+            return InputRequiredResult(request_state="provision-v1")
+        return CallToolResult(content=[])
+
+    async def call(link: Link, state: str | None = None) -> dict[str, Any]:
+        params: dict[str, Any] = {"name": "t", "arguments": {}, "_meta": META}
+        if state is not None:
+            params["requestState"] = state
+        return await link.exchange(OutgoingRequest(1, "tools/call", params, version=META_VERSION), ignore)
+
+    async def ignore(method: str, params: dict[str, Any] | None) -> None:
+        raise AssertionError("nothing here notifies")
+
+    server = Server("Provisioner", on_call_tool=call_tool)
+    with anyio.fail_after(5):
+        async with server.connect_in_process("auto") as link:
+            assert (await call(link))["requestState"] == "provision-v1"
+            assert (await call(link, "provision-v1"))["resultType"] == "complete"
+            server.middleware.append(
+                RequestStateBoundary(RequestStateSecurity(keys=[KEY]), default_audience=server.name)
+            )
+            token = (await call(link))["requestState"]
+            assert token.startswith("r1.")
+            assert (await call(link, token))["resultType"] == "complete"
+            with tallied_log() as lines, pytest.raises(MCPError, match=f"^{REJECTED}$"):
+                await call(link, "provision-v1")
+            assert list(lines) == ["WARNING requestState rejected on tools/call: malformed"]
+    assert states == [None, "provision-v1", None, "provision-v1"]
 
 
 @pytest.mark.rule("MRTR-43")

@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 import pytest
-from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import given
@@ -97,8 +96,7 @@ def test_the_cipher_refuses_what_was_altered() -> None:
         (NONCE, sealed, b"date"),
         (NONCE, sealed[:-1], b"data"),
     ):
-        with pytest.raises(InvalidTag):
-            cipher.decrypt(nonce, text, data)
+        assert cipher.decrypt(nonce, text, data) is None
 
 
 def test_the_cipher_insists_on_its_lengths() -> None:

@@ -390,6 +390,12 @@ def test_exploded_variables_are_lists() -> None:
     assert match("{/p*}{.e}", "/a.b/c.d") == {"p": ["a.b", "c"], "e": "d"}
 
 
+@pytest.mark.rule("URI-28")
+def test_matching_does_not_judge_the_values() -> None:
+    assert match("f://{p}", "f://..%2F..%2Fetc") == {"p": "../../etc"}
+    assert match("f://{+p}", "f:///etc/%00") == {"p": "/etc/\0"}
+
+
 # Expansion
 
 

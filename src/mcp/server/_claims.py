@@ -34,19 +34,20 @@ def make_claims(
     params: Mapping[str, Any],
     state: str,
     *,
+    arguments_digest: str | None = None,
     now: float,
     ttl: float,
     audience: str | None,
     principal: str | None,
 ) -> bytes:
-    """Write the payload that seals a state to its request."""
+    """Write the payload that seals a state to its request; the digest of its arguments may be known already."""
     claims: Claims = {
         "v": VERSION,
         "iat": now,
         "exp": now + ttl,
         "m": method,
         "t": _target(method, params),
-        "a": digest_arguments(params.get("arguments")),
+        "a": digest_arguments(params.get("arguments")) if arguments_digest is None else arguments_digest,
         "s": state,
     }
     if audience is not None:

@@ -62,12 +62,14 @@ class _KeySchedule(threading.local):
     """AES-256 under one key, for one thread: the encryptor keeps a buffer and must not be shared between threads."""
 
     def __init__(self, key: bytes) -> None:
+        from cryptography.exceptions import InvalidTag
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         # The block function of AES, which is all that CMAC over a single block needs.
         self.encrypt_blocks = Cipher(algorithms.AES(key), modes.ECB()).encryptor().update
         self.gcm = AESGCM
+        self.invalid_tag = InvalidTag
         # CMAC's subkey (NIST SP 800-38B, section 6.1): the encrypted zero block, doubled in GF(2^128).
         doubled = int.from_bytes(self.encrypt_blocks(bytes(16)), "big") << 1
         subkey = doubled ^ (1 << 128 | 0x87) if doubled >> 128 else doubled
@@ -96,14 +98,13 @@ class XAES256GCM:
         schedule = self._get_schedule()
         return schedule.gcm(_derive(schedule, nonce)).encrypt(nonce[12:], data, associated_data)
 
-    def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
-        """Return the plain text.
-
-        Raises:
-            cryptography.exceptions.InvalidTag: Something was altered, or the key is another one.
-        """
+    def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes | None:
+        """Return the plain text; `None` if anything was altered or the key is another one."""
         schedule = self._get_schedule()
-        return schedule.gcm(_derive(schedule, nonce)).decrypt(nonce[12:], data, associated_data)
+        try:
+            return schedule.gcm(_derive(schedule, nonce)).decrypt(nonce[12:], data, associated_data)
+        except schedule.invalid_tag:
+            return None
 
     def _get_schedule(self) -> _KeySchedule:
         if self._schedule is None:
@@ -166,13 +167,11 @@ class AESGCMRequestStateCodec:
         cipher = self._ring.get(key_id)
         if cipher is None:
             raise InvalidRequestState(UNKNOWN_KEY)
-        from cryptography.exceptions import InvalidTag
-
         body = _KEY_ID_BYTES + _NONCE_BYTES
-        try:
-            return cipher.decrypt(raw[_KEY_ID_BYTES:body], raw[body:], _PREFIX + key_id)
-        except InvalidTag:
-            raise InvalidRequestState(SEAL) from None
+        payload = cipher.decrypt(raw[_KEY_ID_BYTES:body], raw[body:], _PREFIX + key_id)
+        if payload is None:
+            raise InvalidRequestState(SEAL)
+        return payload
 
 
 class EphemeralRequestStateCodec(AESGCMRequestStateCodec):

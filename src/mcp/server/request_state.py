@@ -149,7 +149,8 @@ class RequestStateSecurity:
 class RequestStateBoundary:
     """The middleware that seals outgoing request state and verifies incoming request state.
 
-    Every failure gets the same answer; the reason goes to the log of this module.
+    Every failure gets the same answer; the reason goes to the log of this module. The arguments that a first round's
+    token is tied to are read after the handler ran, so a handler leaves lists and objects among them as they are.
 
     Args:
         security: The policy.
@@ -176,21 +177,21 @@ class RequestStateBoundary:
             return await call_next(ctx)
         token = ctx.params.get("requestState") if ctx.params else None
         if token is None:
-            return self._seal_result(ctx, await call_next(ctx))
-        state = self._verify(ctx, token)
-        if isinstance(state, _Refusal):
+            return self._seal_result(ctx, await call_next(ctx), None)
+        claims = self._verify(ctx, token)
+        if isinstance(claims, _Refusal):
             # Raised here, outside of every `except`, so that no cause with a token in its text is attached.
-            raise state.answer()
-        inner = dataclasses.replace(ctx, params={**(ctx.params or {}), "requestState": state})
-        return self._seal_result(ctx, await call_next(inner))
+            raise claims.answer()
+        inner = dataclasses.replace(ctx, params={**(ctx.params or {}), "requestState": claims["s"]})
+        return self._seal_result(ctx, await call_next(inner), claims["a"])
 
-    def _verify(self, ctx: ServerRequestContext[Any, Any], token: object) -> str | _Refusal:
+    def _verify(self, ctx: ServerRequestContext[Any, Any], token: object) -> _claims.Claims | _Refusal:
         try:
             payload = self._unseal(ctx, token)
             claims = _claims.read_claims(payload, now=self._clock())
             _claims.check_request(claims, ctx.method, ctx.params or {}, self._audience)
             _claims.check_principal(claims, self._principal(ctx))
-            return claims["s"]
+            return claims
         except InvalidRequestState as error:
             return _Refusal(ctx.method, str(error))
         except Exception as error:
@@ -230,22 +231,25 @@ class RequestStateBoundary:
         logger.error("bind_principal on %s returned %s, expected str or None", ctx.method, kind)
         raise InvalidRequestState(_PRINCIPAL_ERROR)
 
-    def _seal_result(self, ctx: ServerRequestContext[Any, Any], result: HandlerResult) -> HandlerResult:
+    def _seal_result(
+        self, ctx: ServerRequestContext[Any, Any], result: HandlerResult, arguments_digest: str | None
+    ) -> HandlerResult:
         if isinstance(result, dict):
             if result.get("resultType") != "input_required" or not isinstance(result.get("requestState"), str):
                 return result
-            return {**result, "requestState": self._seal(ctx, result["requestState"])}
+            return {**result, "requestState": self._seal(ctx, result["requestState"], arguments_digest)}
         if isinstance(result, InputRequiredResult) and result.request_state is not None:
-            return result.model_copy(update={"request_state": self._seal(ctx, result.request_state)})
+            token = self._seal(ctx, result.request_state, arguments_digest)
+            return result.model_copy(update={"request_state": token})
         return result
 
-    def _seal(self, ctx: ServerRequestContext[Any, Any], state: str) -> str:
-        token = self._try_seal(ctx, state)
+    def _seal(self, ctx: ServerRequestContext[Any, Any], state: str, arguments_digest: str | None) -> str:
+        token = self._try_seal(ctx, state, arguments_digest)
         if token is None:
             raise MCPError(INTERNAL_ERROR, "Internal error")
         return token
 
-    def _try_seal(self, ctx: ServerRequestContext[Any, Any], state: str) -> str | None:
+    def _try_seal(self, ctx: ServerRequestContext[Any, Any], state: str, arguments_digest: str | None) -> str | None:
         if len(state) > _LARGE_STATE:
             logger.warning(
                 "requestState on %s has %d characters; every further round carries it", ctx.method, len(state)
@@ -256,6 +260,7 @@ class RequestStateBoundary:
                 ctx.method,
                 ctx.params or {},
                 state,
+                arguments_digest=arguments_digest,
                 now=self._clock(),
                 ttl=security.ttl,
                 audience=self._audience,
