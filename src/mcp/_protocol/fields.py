@@ -6,11 +6,13 @@ One set of models spans all revisions. The rows below name the fields that one e
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Final, TypeAlias, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 
 import mcp_types as types
 from mcp._protocol.era import LEGACY, MODERN, Era
@@ -85,4 +87,9 @@ def _walk_type(annotation: Any, era: Era, above: tuple[type[BaseModel], ...]) ->
 def dump(model: BaseModel, era: Era) -> dict[str, Any]:
     """Write a model in wire form, without what the era does not know and without unset members."""
     exclude = cast("Any", exclusions(type(model), era))
-    return model.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=exclude)
+    try:
+        return model.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=exclude)
+    except UnicodeEncodeError:
+        # A lone surrogate in the key of a free-form member, which pydantic writes in values only.
+        plain = model.model_dump(by_alias=True, exclude_none=True, exclude=exclude)
+        return json.loads(json.dumps(plain, default=to_jsonable_python))

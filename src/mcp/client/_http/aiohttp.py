@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import io
 import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -21,6 +22,8 @@ _CONNECT_TIMEOUT: Final = 30.0
 _READ_TIMEOUT: Final = 300.0
 # A server ends a response stream right after the response. One that does not loses the connection after this time.
 _LINGER: Final = 1.0
+# aiohttp warns of larger bodies that are plain bytes: it would write them in one go, and block the loop for that long.
+_MAX_PLAIN_BODY: Final = 2**20
 
 _REFUSALS: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 _FAILURES: Final = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
@@ -80,7 +83,8 @@ class AiohttpBackend:
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AiohttpResponse:
         target = self._url if url == self._url_text else URL(url)
         try:
-            response = await self._session.post(target, data=body, headers=headers, allow_redirects=False)
+            data = body if len(body) <= _MAX_PLAIN_BODY else io.BytesIO(body)
+            response = await self._session.post(target, data=data, headers=headers, allow_redirects=False)
         except _REFUSALS as error:
             raise ConnectError(describe(error)) from error
         except _FAILURES as error:

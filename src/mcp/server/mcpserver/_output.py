@@ -48,7 +48,19 @@ def text_of(value: object) -> str:
     try:
         return pydantic_core.to_json(value, indent=2, fallback=repr, inf_nan_mode="constants").decode()
     except PydanticSerializationError as error:
-        raise InvalidOutput("the returned value cannot be expressed as JSON") from error
+        return _text_with_surrogates(value, error)
+
+
+def _text_with_surrogates(value: object, reason: Exception) -> str:
+    """The same for what pydantic cannot write: lone surrogates have no UTF-8 form, but JSON text may hold them."""
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False, default=_jsonable)
+    except (TypeError, ValueError):
+        raise InvalidOutput("the returned value cannot be expressed as JSON") from reason
+
+
+def _jsonable(value: object) -> object:
+    return pydantic_core.to_jsonable_python(value, fallback=repr)
 
 
 def to_blocks(value: object) -> list[dict[str, Any]]:
@@ -161,7 +173,7 @@ class Output:
             structured = adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True)
         except ValidationError as error:
             raise InvalidOutput(_explain(error)) from error
-        except PydanticSerializationError as error:
+        except (PydanticSerializationError, UnicodeEncodeError) as error:  # the latter: surrogates in keys
             raise InvalidOutput("the returned value cannot be expressed as JSON") from error
         if shape.may_hold_floats:
             _refuse_non_finite(structured)
@@ -205,8 +217,8 @@ def _refuse_non_finite(value: object, where: str = "") -> None:
 
 def _refuse_hidden(value: object) -> None:
     """The same for untyped members, where pydantic has put `null` in their place already."""
-    text = pydantic_core.to_json(value, fallback=repr, inf_nan_mode="constants")
-    if b"NaN" in text or b"Infinity" in text:  # perhaps in a string
+    text = text_of(value)
+    if "NaN" in text or "Infinity" in text:  # perhaps in a string
         json.loads(text, parse_constant=_refuse_constant)
 
 
