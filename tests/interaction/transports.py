@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from typing_extensions import TypedDict, Unpack
@@ -80,28 +82,57 @@ def _through_bytes(message: dict[str, Any]) -> Any:
     return loads(dumps(message))
 
 
+@dataclass
+class Exchange:
+    """A request and its answer, in wire form; `result` or `error` is `None`, and so are both of a call given up."""
+
+    request_id: types.RequestId
+    method: str
+    params: dict[str, Any]
+    told: list[Any] = field(default_factory=list[Any])
+    result: Any = None
+    error: Any = None
+
+
 class Record:
-    """What crossed, in wire form. Ids, progress tokens and sealed states differ from run to run and are left out."""
+    """What crossed, in wire form.
+
+    Attributes:
+        exchanges: The requests in the order in which they were sent.
+    """
 
     def __init__(self) -> None:
-        self._exchanges: list[str] = []
-
-    def note(self, exchange: dict[str, Any]) -> None:
-        self._exchanges.append(json.dumps(_comparable(exchange), sort_keys=True, indent=1))
+        self.exchanges: list[Exchange] = []
+        self._compared = True
 
     def forget(self) -> None:
         """Compare nothing: the test is about a difference."""
-        self._exchanges.clear()
+        self._compared = False
+
+    def of(self, method: str) -> list[Exchange]:
+        """Return the exchanges of one method."""
+        return [exchange for exchange in self.exchanges if exchange.method == method]
 
     @property
     def lines(self) -> list[str]:
-        """The exchanges, in an order that does not depend on which of many concurrent calls was faster."""
-        return sorted(self._exchanges)
+        """The exchanges for comparing, in an order that does not depend on which of many calls was faster.
+
+        Ids, progress tokens and sealed states differ from run to run and are left out. A call that was given up has no
+        outcome, and how much of it was heard until then is a matter of timing.
+        """
+        if not self._compared:
+            return []
+        done = [exchange for exchange in self.exchanges if exchange.result is not None or exchange.error is not None]
+        return sorted(
+            json.dumps(
+                _comparable([each.method, each.params, each.told, each.result, each.error]), sort_keys=True, indent=1
+            )
+            for each in done
+        )
 
 
 def _comparable(value: Any, name: str = "") -> Any:
     if isinstance(value, dict):
-        # `timestamp`s and the like do not occur: what differs is exactly this.
         return {key: _comparable(item, key) for key, item in value.items() if key != "progressToken"}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if isinstance(value, list):
         return [_comparable(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
@@ -118,20 +149,19 @@ class RecordingLink:
         self._record = record
 
     async def exchange(self, request: OutgoingRequest, on_notification: OnNotification) -> dict[str, Any]:
-        told: list[Any] = []
+        exchange = Exchange(request.request_id, request.method, deepcopy(request.params or {}))
+        self._record.exchanges.append(exchange)
 
         async def deliver(method: str, params: dict[str, Any] | None) -> None:
-            told.append([method, params])
+            exchange.told.append([method, deepcopy(params)])
             await on_notification(method, params)
 
-        exchange: dict[str, Any] = {"method": request.method, "params": request.params, "told": told}
         try:
             result = await self._link.exchange(request, deliver)
         except MCPError as error:
-            self._record.note({**exchange, "error": [error.code, error.message, error.data]})
+            exchange.error = [error.code, error.message, error.data]
             raise
-        # A cancelled call has no outcome, and how much of it was heard until then is a matter of timing.
-        self._record.note({**exchange, "result": result})
+        exchange.result = deepcopy(result)
         return result
 
     async def notify(self, method: str, params: dict[str, Any] | None, version: str | None) -> None:
