@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-import anyio.to_thread
 import pydantic_core
 from pydantic import BaseModel
 
@@ -21,7 +19,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.mcpserver._registry import Registry
 from mcp.server.mcpserver._resource_contents import Contents
-from mcp.server.mcpserver._signature import is_async_callable
+from mcp.server.mcpserver._signature import invoke, is_async_callable
 from mcp.server.mcpserver.context import Context, ContextServer, InputParams
 from mcp.server.mcpserver.exceptions import PromptError, ResourceError, ResourceNotFoundError, UnexpectedResourceError
 from mcp.server.mcpserver.prompts.base import InvalidPromptRequest
@@ -264,14 +262,7 @@ class Completions:
 
     async def _call(self, ctx: RequestContext, params: types.CompleteRequestParams) -> Any:
         injected = {} if self._context_kwarg is None else {self._context_kwarg: self._make_context(ctx)}
-
-        def call() -> Any:
-            return self._fn(params.ref, params.argument, params.context, **injected)
-
-        if self._is_async:
-            return await call()
-        value = await anyio.to_thread.run_sync(call)
-        return await value if inspect.isawaitable(value) else value
+        return await invoke(self._fn, injected, self._is_async, (params.ref, params.argument, params.context))
 
 
 def _shorten(completion: Completion) -> Completion:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, cast
 
+import anyio
 import anyio.to_thread
 import pydantic_core
 from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
@@ -320,15 +321,29 @@ def _blame(signature: Signature, error: Exception) -> InvalidSignature:
     return InvalidSignature(f"The parameters of {signature.name!r} cannot be described: {error}")
 
 
-async def invoke(fn: Callable[..., Any], values: dict[str, Any], is_async: bool) -> Any:
-    """Call a function: on the event loop if it is asynchronous, in a worker thread if not."""
+async def invoke(
+    fn: Callable[..., Any],
+    values: Mapping[str, Any],
+    is_async: bool,
+    positional: Sequence[Any] = (),
+    limiter: anyio.CapacityLimiter | None = None,
+) -> Any:
+    """Call a function: on the event loop if it is asynchronous, in a worker thread if not.
+
+    Args:
+        fn: The function.
+        values: Its keyword arguments.
+        is_async: What `is_async_callable` says about it.
+        positional: Its positional arguments.
+        limiter: Limits how many worker threads run at a time.
+    """
     if is_async:
-        return await fn(**values)
-    (result,) = await anyio.to_thread.run_sync(_call, fn, values)
+        return await fn(*positional, **values)
+    (result,) = await anyio.to_thread.run_sync(_call, fn, positional, values, limiter=limiter)
     # A sync callable may still hand back a coroutine (a lambda around an async function).
     return await result if inspect.isawaitable(result) else result
 
 
-def _call(fn: Callable[..., Any], values: dict[str, Any]) -> tuple[Any]:
+def _call(fn: Callable[..., Any], positional: Sequence[Any], values: Mapping[str, Any]) -> tuple[Any]:
     # In a tuple, since trio takes a thread that yields a coroutine for a mistake.
-    return (fn(**values),)
+    return (fn(*positional, **values),)
