@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Generator
+from collections.abc import Awaitable, Generator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -51,13 +51,13 @@ def call_context(*, request: object = None, **params: Any) -> Context:
     return make_context("tools/call", {"name": "t", **params}, request=request)
 
 
-def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never waits, without an event loop."""
+def run(awaitable: Awaitable[T]) -> T:
+    """Run what never waits, without an event loop."""
     try:
-        coroutine.send(None)
+        next(awaitable.__await__())
     except StopIteration as stop:
         return stop.value
-    raise AssertionError("the coroutine waited")
+    raise AssertionError("it waited")
 
 
 class Handler:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Coroutine
 from typing import Any
 
 import anyio
@@ -23,6 +24,7 @@ from mcp.server.request_state import (
 )
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
+from mcp_types.methods import INPUT_REQUIRED_METHODS
 from tests.server.boundaries import (
     Context,
     Handler,
@@ -238,12 +240,23 @@ def test_other_methods_are_never_touched(method: str) -> None:
     ctx, handler = make_context(method, {"requestState": "garbage"}), Handler(asking("S"))
     assert run(boundary()(ctx, handler)) is handler.result
     assert handler.seen[0] is ctx
-    assert method not in RequestStateBoundary.methods
+
+
+def test_other_methods_pay_nothing() -> None:
+    async def answer() -> None: ...
+
+    rest = answer()
+
+    def call_next(ctx: Context) -> Coroutine[Any, Any, None]:
+        return rest
+
+    assert boundary()(make_context("tools/list", None), call_next) is rest
+    run(rest)
 
 
 @pytest.mark.rule("MRTR-40", "MRTR-42", "MRTR-64")
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25"])
-@pytest.mark.parametrize("method", sorted(RequestStateBoundary.methods))
+@pytest.mark.parametrize("method", sorted(INPUT_REQUIRED_METHODS))
 def test_every_state_is_checked_before_any_handler_runs(method: str, version: str) -> None:
     ctx = make_context(method, {"name": "never registered", "requestState": "mine"}, version=version)
     assert reject(boundary(), ctx) == "malformed"
@@ -593,7 +606,7 @@ def test_bytes_that_are_no_claims_are_refused() -> None:
         "m": [None, 5],
         "t": [None, 5],
         "a": [None, 5],
-        "s": [None, 5, {}],
+        "s": [None, 5, [], {}, {"asked": {}}],
     }
     payloads: list[object] = [b"", b"x", b"[]", b"5", b"null", b'"S"', b"{}", b"\xff", b"[" * 100_000]
     payloads += [{name: good[name] for name in good if name != left_out} for left_out in required]
@@ -602,6 +615,41 @@ def test_bytes_that_are_no_claims_are_refused() -> None:
         assert reject(side, call_context(requestState=forge(payload))) == "malformed", payload
     endless = json.dumps({**good, "exp": math.inf}).encode()
     assert reject(side, call_context(requestState=forge(endless))) == "malformed"
+
+
+RECORD = '{"mcp:resolvers":1,"answers":{"m:ask":["d",{"action":"accept","content":{"name":"é \\"x\\""}}]}}'
+
+
+def test_the_record_of_resolvers_is_an_object_among_the_claims_and_text_for_handlers() -> None:
+    side = boundary(codec=PlainCodec())
+    ctx = call_context()
+    ctx.session.scope.state_is_record = True
+    token = mint(side, ctx, RECORD)
+    assert claims_of(token)["s"] == json.loads(RECORD)
+    again = call_context(requestState=token)
+    assert accept(side, again) == RECORD
+    assert again.session.scope.state_is_record is True
+    assert claims_of(mint(side, again, RECORD))["s"] == json.loads(RECORD)
+
+
+@pytest.mark.parametrize(
+    "state", [RECORD, '{"a":1}', '{"mcp:resolvers":1}', '{"mcp:resolvers":', '{"mcp:resolvers": 1}']
+)
+def test_a_state_of_an_author_stays_a_string_whatever_it_looks_like(state: str) -> None:
+    side = boundary(codec=PlainCodec())
+    token = mint(side, call_context(), state)
+    assert claims_of(token)["s"] == state
+    again = call_context(requestState=token)
+    assert accept(side, again) == state
+    assert again.session.scope.state_is_record is False
+    assert claims_of(mint(side, again, state))["s"] == state
+
+
+def test_a_call_with_a_record_may_still_be_given_another_state() -> None:
+    side = boundary(codec=PlainCodec())
+    ctx = call_context()
+    ctx.session.scope.state_is_record = True
+    assert claims_of(mint(side, ctx, '{"a":1}'))["s"] == '{"a":1}'
 
 
 @pytest.mark.rule("MRTR-41", "MRTR-45")

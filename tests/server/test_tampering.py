@@ -16,6 +16,7 @@ import pytest
 from mcp.server._sealing import decode_base64url, derive_key, encode_base64url
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
+from mcp_types.methods import INPUT_REQUIRED_METHODS
 from tests.server.boundaries import Context, Handler, accept, make_context, mint, run, tallied_log
 
 KEY, OTHER_KEY, FOREIGN_KEY = "k" * 32, "o" * 32, "f" * 32
@@ -108,7 +109,7 @@ class Attack:
             head, _, reason = line.partition(": ")
             level, _, text = head.partition(" requestState rejected on ")
             assert level == "WARNING"
-            assert text in RequestStateBoundary.methods
+            assert text in INPUT_REQUIRED_METHODS
             assert reason.removesuffix(HINT) in REASONS
             assert not any(secret in line for secret in SECRETS)
 
@@ -207,7 +208,7 @@ def test_no_token_is_accepted_for_another_request() -> None:
             for method, params in REQUESTS:
                 if (method, params) != (minted.method, minted.params):
                     attack.send(make_context(method, {**params, "requestState": minted.token}))
-            for method in RequestStateBoundary.methods - {minted.method}:
+            for method in INPUT_REQUIRED_METHODS - {minted.method}:
                 attack.send(make_context(method, {**minted.params, "requestState": minted.token}))
             target = "uri" if minted.method == "resources/read" else "name"
             for _ in range(20):

@@ -39,6 +39,8 @@ class RequestScope:
         raise_exceptions: Whether the caller wants an unexpected exception's text and cause (in-memory tests).
         last_progress: The progress reported last (it must grow).
         finished: Whether the request has been answered; nothing may be sent for it any more.
+        state_is_record: Whether the call's `requestState` is the record that resolvers keep, and no state of an author
+            that merely looks like one; `None` if nobody knows.
         invalid_params: The exception by which the params were found not to fit, to tell it from one of the handler's.
     """
 
@@ -57,6 +59,7 @@ class RequestScope:
     last_progress: float | None = None
     finished: bool = False
     invalid_params: Exception | None = None
+    state_is_record: bool | None = None
 
     @property
     def meta(self) -> dict[str, Any] | None:

@@ -23,6 +23,10 @@ AUDIENCE: Final = "audience"
 PRINCIPAL: Final = "principal"
 PRINCIPAL_DRIFT: Final = "principal drift"
 
+RECORD_MARKER: Final = "mcp:resolvers"
+"""The first member of the record that resolvers keep."""
+RECORD_PREFIX: Final = f'{{"{RECORD_MARKER}":'
+
 _SALT_BYTES: Final = 8
 _DIGEST_BYTES: Final = 16
 
@@ -34,13 +38,26 @@ def make_claims(
     params: Mapping[str, Any],
     state: str,
     *,
+    is_record: bool = False,
     arguments_digest: str | None = None,
     now: float,
     ttl: float,
     audience: str | None,
     principal: str | None,
 ) -> bytes:
-    """Write the payload that seals a state to its request; the digest of its arguments may be known already."""
+    """Write the payload that seals a state to its request.
+
+    Args:
+        method: The request's method.
+        params: The request's params.
+        state: The state. One that an author wrote is kept as a string, whatever it looks like.
+        is_record: Whether it is the record of resolvers, whose JSON text becomes a part of the payload as it is.
+        arguments_digest: The digest of the request's arguments, if it is known already.
+        now: The time, in seconds since the epoch.
+        ttl: How many seconds the payload is good for.
+        audience: The audience, if it is bound to one.
+        principal: The principal, if it is bound to one.
+    """
     claims: Claims = {
         "v": VERSION,
         "iat": now,
@@ -48,13 +65,19 @@ def make_claims(
         "m": method,
         "t": _target(method, params),
         "a": digest_arguments(params.get("arguments")) if arguments_digest is None else arguments_digest,
-        "s": state,
     }
     if audience is not None:
         claims["aud"] = audience
     if principal is not None:
         claims["p"] = encode_base64url(_salt_principal(principal, os.urandom(_SALT_BYTES))).decode("ascii")
-    return dumps(claims)
+    head = dumps(claims)[:-1]
+    return b'%b,"s":%b}' % (head, state.encode("utf-8") if is_record else dumps(state))
+
+
+def read_state(claims: Claims) -> tuple[str, bool]:
+    """Return the state as text, and whether it is the record of resolvers."""
+    state = claims["s"]
+    return (state, False) if isinstance(state, str) else (dumps(state).decode("utf-8"), True)
 
 
 def read_claims(payload: bytes, *, now: float) -> Claims:
@@ -67,9 +90,12 @@ def read_claims(payload: bytes, *, now: float) -> Claims:
     version, issued, expires = claims.get("v"), claims.get("iat"), claims.get("exp")
     if type(version) is not int or version != VERSION or not _is_time(issued) or not _is_time(expires):
         raise InvalidRequestState(MALFORMED)
-    for name in ("m", "t", "a", "s"):
+    for name in ("m", "t", "a"):
         if not isinstance(claims.get(name), str):
             raise InvalidRequestState(MALFORMED)
+    state: Any = claims.get("s")
+    if not isinstance(state, str) and not (isinstance(state, dict) and RECORD_MARKER in state):
+        raise InvalidRequestState(MALFORMED)
     if now >= expires or issued > now + CLOCK_SKEW:
         raise InvalidRequestState(EXPIRED)
     return claims

@@ -20,8 +20,8 @@ import logging
 import math
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final, Protocol, TypeAlias, cast
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 from mcp.server import _claims
 from mcp.server._sealing import (
@@ -38,6 +38,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import InputRequiredResult
 from mcp_types.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
+from mcp_types.methods import INPUT_REQUIRED_METHODS
 
 __all__ = [
     "AESGCMRequestStateCodec",
@@ -158,23 +159,21 @@ class RequestStateBoundary:
             carry no audience.
     """
 
-    methods: ClassVar[frozenset[str]] = frozenset({"tools/call", "prompts/get", "resources/read"})
-    """The requests that take part in multi-round trips; nothing else is touched."""
-
     def __init__(self, security: RequestStateSecurity, *, default_audience: str | None) -> None:
         _check_audience("RequestStateBoundary(default_audience=...)", default_audience)
         self._security = security
         self._audience = default_audience if security.audience is None else security.audience
         self._clock: Callable[[], float] = time.time
 
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Verify, run the rest of the chain, seal.
+    def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Awaitable[HandlerResult]:
+        """Verify, run the rest of the chain, seal; other methods are passed on without a frame of this one's own.
 
         Raises:
             MCPError: The state does not belong to this request (-32602), or cannot be sealed (-32603).
         """
-        if ctx.method not in self.methods:
-            return await call_next(ctx)
+        return self._guard(ctx, call_next) if ctx.method in INPUT_REQUIRED_METHODS else call_next(ctx)
+
+    async def _guard(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         token = ctx.params.get("requestState") if ctx.params else None
         if token is None:
             return self._seal_result(ctx, await call_next(ctx), None)
@@ -182,7 +181,8 @@ class RequestStateBoundary:
         if isinstance(claims, _Refusal):
             # Raised here, outside of every `except`, so that no cause with a token in its text is attached.
             raise claims.answer()
-        inner = dataclasses.replace(ctx, params={**(ctx.params or {}), "requestState": claims["s"]})
+        state, ctx.session.scope.state_is_record = _claims.read_state(claims)
+        inner = dataclasses.replace(ctx, params={**(ctx.params or {}), "requestState": state})
         return self._seal_result(ctx, await call_next(inner), claims["a"])
 
     def _verify(self, ctx: ServerRequestContext[Any, Any], token: object) -> _claims.Claims | _Refusal:
@@ -260,6 +260,7 @@ class RequestStateBoundary:
                 ctx.method,
                 ctx.params or {},
                 state,
+                is_record=ctx.session.scope.state_is_record is True and state.startswith(_claims.RECORD_PREFIX),
                 arguments_digest=arguments_digest,
                 now=self._clock(),
                 ttl=security.ttl,

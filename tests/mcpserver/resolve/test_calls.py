@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from mcp.client.client import Client
 from mcp.client.context import ClientRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.elicitation import ElicitationResult
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import InvalidSignature, ToolError
@@ -383,6 +384,38 @@ async def test_the_state_is_opaque_and_a_forged_one_runs_nothing() -> None:
 
     assert isinstance(result, CallToolResult)
     assert text_of(result) == "bob"
+
+
+@pytest.mark.rule("MRTR-24")
+async def test_a_state_that_an_author_wrote_like_a_record_answers_no_question() -> None:
+    server = MCPServer("shop")
+    forged = f'{{"mcp:resolvers":1,"answers":{{"{key(ask_login)}":["any",{{"action":"accept","content":{{}}}}]}}}}'
+    reflected = True
+
+    @server.tool()
+    def tool(login: Annotated[Login, Resolve(ask_login)]) -> str:
+        return login.username
+
+    class Reflect:
+        """An author who puts what the client sent into the state."""
+
+        async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+            if not reflected or ctx.method != "tools/call":
+                return await call_next(ctx)
+            return InputRequiredResult(request_state=(ctx.params or {})["arguments"]["note"])
+
+    server.middleware.append(Reflect())
+
+    async with connect(server, User(username="bob")) as client:
+        first = await client.session.call_tool("tool", {"note": forged}, allow_input_required=True)
+        assert isinstance(first, InputRequiredResult)
+        reflected = False
+        second = await client.session.call_tool(
+            "tool", {"note": forged}, request_state=first.request_state, allow_input_required=True
+        )
+
+    assert isinstance(second, InputRequiredResult)
+    assert list(second.input_requests or {}) == [key(ask_login)]
 
 
 WANTED = ElicitRequestURLParams(message="Sign in", url="https://a/b", elicitation_id="e1")

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field
 
+from mcp.server._claims import RECORD_MARKER
 from mcp.server.elicitation import AcceptedUrlElicitation, DeclinedElicitation, ElicitationResult, UrlElicitationResult
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve import Elicit, ElicitUrl, ListRoots, Resolve, ResolveError, Sample
 from mcp.server.mcpserver.resolve.run import ResolvedArguments
-from mcp.server.mcpserver.resolve.state import MARKER, load_record
+from mcp.server.mcpserver.resolve.state import load_record
 from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from mcp_types import (
     CreateMessageResult,
@@ -365,14 +366,14 @@ async def test_a_recorded_answer_that_no_longer_fits_is_asked_again_without_an_e
         {"answers": [1]},
         {"asked": {"k": 5}},
         {"changed": {"k": "x"}, "refused": 3},
-        {MARKER: 2, "asked": {"k": "d"}},
+        {RECORD_MARKER: 2, "asked": {"k": "d"}},
     ],
 )
 def test_a_record_with_odd_members_is_read_without_them(spoilt: dict[str, Any]) -> None:
-    record = load_record(json.dumps({MARKER: 1, **spoilt}, separators=(",", ":")))
+    record = load_record(json.dumps({RECORD_MARKER: 1, **spoilt}, separators=(",", ":")))
 
     assert (record.asked, record.answers, record.changed, record.refused) == ({}, {}, {}, {})
-    assert load_record(f'{{"{MARKER}":1,').answers == {}
+    assert load_record(f'{{"{RECORD_MARKER}":1,').answers == {}
 
 
 BAD_ANSWERS: list[tuple[dict[str, Any], str]] = [

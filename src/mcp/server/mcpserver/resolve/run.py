@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any, cast
 
 import anyio
-import anyio.to_thread
 
 from mcp._protocol.era import MODERN, era_of
-from mcp.server._asking import Ask, AskLater, AskNow, Unanswered, carry_state
+from mcp.server._asking import Ask, AskLater, AskNow, Record, Unanswered, carry_state
 from mcp.server.elicitation import (
     AcceptedElicitation,
     AcceptedUrlElicitation,
@@ -18,6 +16,7 @@ from mcp.server.elicitation import (
     DeclinedElicitation,
     InvalidAnswerError,
 )
+from mcp.server.mcpserver._signature import invoke
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve.annotations import Want
@@ -257,11 +256,7 @@ class _Run:
     async def _call(self, node: Node) -> Any:
         args = [self._fetch("", source) for source in node.positional]
         kwargs = {name: self._fetch(name, source) for name, source in node.keywords.items()}
-        if node.is_async:
-            return await node.fn(*args, **kwargs)
-        (value,) = await anyio.to_thread.run_sync(_call_sync, node.fn, args, kwargs, limiter=self._limiter)
-        # A sync callable may still hand back a coroutine (a lambda around an async function).
-        return await value if inspect.iscoroutine(value) else value
+        return await invoke(node.fn, kwargs, node.is_async, args, self._limiter)
 
     async def _answer(self, node: Node, marker: Marker) -> Any:
         if self.ask is None:
@@ -281,7 +276,8 @@ class _Run:
         capabilities = scope.client.capabilities
         if scope.era is not MODERN:
             return AskNow(scope.ask, capabilities, self._max_answer_retries)
-        record = load_record(self._context.request_state)
+        record = Record() if scope.state_is_record is False else load_record(self._context.request_state)
+        scope.state_is_record = True  # a call that has resolvers has no other state of its own
         return AskLater(record, self._context.input_responses, capabilities, self._max_answer_retries)
 
     def _fetch(self, name: str, source: Source) -> Any:
@@ -306,11 +302,6 @@ class _Run:
     def _check_refusal(name: str, outcome: object) -> None:
         if isinstance(outcome, _REFUSALS):
             raise ResolveError(f"Resolver for parameter {name!r} could not resolve: elicitation was {outcome.action}")
-
-
-def _call_sync(fn: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> tuple[Any]:
-    # Packed, because trio refuses a coroutine as what a thread returns.
-    return (fn(*args, **kwargs),)
 
 
 def _is_outcome(value: object) -> bool:

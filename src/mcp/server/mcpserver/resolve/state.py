@@ -9,21 +9,18 @@ from mcp._protocol.era import MODERN
 from mcp._protocol.fields import dump
 from mcp._protocol.jsonrpc import dumps, loads
 from mcp.server._asking import Answer, Record
+from mcp.server._claims import RECORD_MARKER, RECORD_PREFIX
 from mcp_types import ElicitResult, InputResponse
 
 logger = logging.getLogger(__name__)
 
-MARKER: Final = "mcp:resolvers"
-"""The member by which a record is told from a state that an author wrote."""
-
 _VERSION: Final = 1
-_PREFIX: Final = f'{{"{MARKER}":'
 _LARGE: Final = 64 * 1024
 
 
 def dump_record(record: Record) -> str:
     """Write a record as compact JSON. Members that hold nothing are left out."""
-    members: dict[str, Any] = {MARKER: _VERSION}
+    members: dict[str, Any] = {RECORD_MARKER: _VERSION}
     if record.asked:
         members["asked"] = record.asked
     if record.answers:
@@ -45,13 +42,13 @@ def dump_record(record: Record) -> str:
 
 def load_record(state: str | None) -> Record:
     """Read a record; anything that is none, such as a state that an author wrote, is an empty one."""
-    if state is None or not state.startswith(_PREFIX):
+    if state is None or not state.startswith(RECORD_PREFIX):
         return Record()
     try:
         members: Any = loads(state)
     except ValueError:
         return Record()
-    if members.get(MARKER) != _VERSION:
+    if members.get(RECORD_MARKER) != _VERSION:
         return Record()
     answers = {
         key: Answer(pair[0], wire=pair[1]) for key, pair in _dict(members.get("answers")).items() if _is_answer(pair)
