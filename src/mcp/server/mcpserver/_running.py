@@ -68,6 +68,7 @@ def run_in_fast_loop(main: Callable[[], Awaitable[None]]) -> None:
     Raises:
         RuntimeError: An event loop already runs in this thread.
     """
-    # uvicorn stops in good order on the signal and raises it again afterwards, for those who called it.
-    with suppress(KeyboardInterrupt):
+    # uvicorn stops in good order on the signal and raises it again afterwards, for those who called it. On Python 3.10
+    # that arrives as the cancellation of the main task.
+    with suppress(KeyboardInterrupt, asyncio.CancelledError):
         anyio.run(main, backend_options={"use_uvloop": importlib.util.find_spec("uvloop") is not None})
