@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -32,6 +33,7 @@ async def lifespan(server: Server[Any]) -> AsyncGenerator[None]:
 
 
 async def main() -> None:
+    logging.basicConfig(level="INFO", format="%(message)s")
     server: Server[Any] = Server(
         "process",
         on_call_tool=call_tool,

@@ -96,6 +96,20 @@ def test_an_idle_server_stops_at_once_and_cleans_up(number: int) -> None:
     assert "Traceback" not in "".join(served.log)
 
 
+@pytest.mark.rule("RUN-11")
+def test_a_running_server_names_its_url_once_and_logs_requests_to_stderr_only() -> None:
+    with process() as served:
+        served.wait_until_ready()
+        assert post(served.port, request_body("server/discover")).status == 200
+        served.terminate()
+        _, output = served.wait()
+    assert [line for line in served.log if "http://" in line] == [
+        f"MCP server running on http://127.0.0.1:{served.port}/mcp (Press CTRL+C to quit)\n"
+    ]
+    assert len([line for line in served.log if '"POST /mcp HTTP/1.1" 200' in line]) == 1
+    assert output == "cleaned up\n"
+
+
 @pytest.mark.rule("RUN-D18", "RUN-11", "SUBS-16", "SUB-12", "CASE-31")
 def test_stopping_ends_streams_in_good_order_and_bounds_calls() -> None:
     listen = request_body("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, request_id=1)

@@ -34,7 +34,7 @@ class MCPApp(Starlette):
         super().__init__(**options)
         self.session_manager = manager
         self._mcp_route = route
-        self._mcp_path = route.path
+        self.mcp_path = route.path
         self._plain_stack: ASGIApp | None = None
 
     def build_middleware_stack(self) -> ASGIApp:
@@ -47,7 +47,7 @@ class MCPApp(Starlette):
         """Serve one ASGI connection."""
         if (
             scope["type"] == "http"
-            and scope["path"] == self._mcp_path
+            and scope["path"] == self.mcp_path
             and self._plain_stack is not None
             and self.middleware_stack is self._plain_stack
             and not scope.get("root_path")

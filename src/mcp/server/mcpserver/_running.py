@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import logging
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -15,7 +16,8 @@ import uvicorn
 from starlette.applications import Starlette
 
 from mcp.server._http.app import MCPApp
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+logger = logging.getLogger(__name__)
 
 _STARTUP_FAILED: Final = 3  # uvicorn's own exit status for it
 
@@ -27,9 +29,20 @@ class _Server(uvicorn.Server):
     it waiting for ever.
     """
 
-    def __init__(self, config: uvicorn.Config, manager: StreamableHTTPSessionManager) -> None:
+    def __init__(self, config: uvicorn.Config, app: MCPApp) -> None:
         super().__init__(config)
-        self._manager = manager
+        self._manager = app.session_manager
+        self._path = app.mcp_path
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+            logger.info("MCP server running on %s%s (Press CTRL+C to quit)", url, self._path)
+
+    def _log_started_message(self, listeners: object) -> None:
+        """Leave it to the line above, which has the endpoint's path."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         manager = self._manager
@@ -46,6 +59,9 @@ class _Server(uvicorn.Server):
 async def serve_app(app: Starlette, *, host: str, port: int, log_level: str) -> None:
     """Serve an application with uvicorn, in this process and this event loop.
 
+    uvicorn's loggers get no handlers of their own, one of which would write to stdout: their lines, those about each
+    request included, go where the application's go.
+
     Args:
         app: What `streamable_http_app()` made.
         host: The address to bind.
@@ -55,8 +71,8 @@ async def serve_app(app: Starlette, *, host: str, port: int, log_level: str) -> 
     Raises:
         SystemExit: The application did not start; its reason is in the log.
     """
-    config = uvicorn.Config(app, host=host, port=port, log_level=log_level.lower())
-    server = _Server(config, app.session_manager) if isinstance(app, MCPApp) else uvicorn.Server(config)
+    config = uvicorn.Config(app, host=host, port=port, log_config=None, log_level=log_level.lower())
+    server = _Server(config, app) if isinstance(app, MCPApp) else uvicorn.Server(config)
     await server.serve()
     if not server.started:
         sys.exit(_STARTUP_FAILED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from mcp.server._http.app import MCPApp
     from mcp.server.streamable_http import EventStore
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import CorsSettings, TransportSecuritySettings
@@ -255,4 +254,4 @@ class Serving(Generic[LifespanResultT]):
             shutdown_timeout=shutdown_timeout,
         )
         configure_logging(self.settings.log_level)
-        await serve_app(cast("MCPApp", app), host=host, port=port, log_level=self.settings.log_level)
+        await serve_app(app, host=host, port=port, log_level=self.settings.log_level)
