@@ -270,7 +270,7 @@ def session(
     """A session whose client gives one answer, or that has no way to ask."""
     sent: list[tuple[str, dict[str, Any] | None]] = []
 
-    async def ask(method: str, params: dict[str, Any] | None) -> dict[str, Any]:
+    async def ask(method: str, params: dict[str, Any] | None, **limits: object) -> dict[str, Any]:
         sent.append((method, params))
         if isinstance(answer, MCPError):
             raise answer

@@ -1,8 +1,9 @@
-"""One conversation over one pipe: a task for each request of the peer, a slot for each of ours."""
+"""One conversation over one pipe: a task for each request of the peer, a mailbox for each of ours."""
 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Final, TypeAlias
@@ -21,7 +22,7 @@ from mcp._protocol.peer import (
     RequestReceived,
 )
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, ErrorData, RequestId
+from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, ErrorData, RequestId
 
 logger = logging.getLogger(__name__)
 
@@ -34,12 +35,20 @@ Work: TypeAlias = Callable[[], Awaitable[dict[str, Any]]]
 OnRequest: TypeAlias = Callable[[Request], Work]
 """Admits a request of the peer, at once and in order of arrival; raises `MCPError` to refuse it."""
 
-OnNotification: TypeAlias = Callable[[Notification], Coroutine[Any, Any, None]]
-"""Handles one notification of the peer; raises nothing."""
+OnNotification: TypeAlias = Callable[[Notification], None]
+"""Takes in a notification of the peer, at once and in order of arrival; raises nothing."""
+
+Hear: TypeAlias = Callable[[str, dict[str, Any] | None], Awaitable[None]]
+"""Hears a notification (method, params) that belongs to a request of ours, while it waits."""
 
 DEFAULT_MAX_IN_FLIGHT: Final = 1000
 COURTESY_SECONDS: Final = 1.0
 """How long the last words to a peer that may be gone are allowed to take."""
+MAX_UNHEARD: Final = 1024
+"""How many notifications may wait for one listener; beyond it the oldest are dropped."""
+
+_UNANNOUNCED: Final = frozenset({"initialize", "server/discover"})
+"""Requests whose end is never announced to the peer (cancellation: "Behavior Requirements")."""
 
 
 class Connection:
@@ -48,7 +57,7 @@ class Connection:
     Args:
         send: Writes to the pipe.
         on_request: Admits a request of the peer; the work it returns runs in a task of its own.
-        on_notification: Handles a notification of the peer, in a task of its own.
+        on_notification: Takes in a notification of the peer.
         max_in_flight: How many requests of the peer may run at once; beyond it `wait_for_room` waits.
     """
 
@@ -67,10 +76,11 @@ class Connection:
         self._peer = Peer()
         self._tasks: TaskGroup | None = None
         self._scopes: dict[RequestId, anyio.CancelScope] = {}
-        self._slots: dict[RequestId, _Slot] = {}
+        self._mailboxes: dict[RequestId, _Mailbox] = {}
         self._running = 0  # requests of the peer that have not been answered yet
         self._asking = 0  # of these, how many wait for the peer
         self._ended = anyio.Event()  # replaced each time a request of the peer ends
+        self._closed = False
 
     async def __aenter__(self) -> Connection:
         self._tasks = anyio.create_task_group()
@@ -81,6 +91,7 @@ class Connection:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
         assert self._tasks is not None
+        self._fail_waiting()
         self._tasks.cancel_scope.cancel()
         return await self._tasks.__aexit__(exc_type, exc, traceback)
 
@@ -88,41 +99,57 @@ class Connection:
 
     def deliver(self, message: Message) -> None:
         """Take in one message. Work it starts runs in tasks that inherit the caller's context variables."""
-        assert self._tasks is not None, "enter the connection first"
         event = self._peer.receive(message)
         if isinstance(event, RequestReceived):
-            self._start(self._tasks, event.request)
+            self._start(event.request)
         elif isinstance(event, NotificationReceived):
-            self._tasks.start_soon(self._on_notification, event.notification)
+            self._on_notification(event.notification)
         elif isinstance(event, Answered):
-            if (slot := self._slots.pop(event.request_id, None)) is not None:
-                slot.fill(event.outcome)
+            if (mailbox := self._mailboxes.pop(event.request_id, None)) is not None:
+                mailbox.put(event.outcome)
         elif isinstance(event, CancelRequested):
             if (scope := self._scopes.get(event.request_id)) is not None:
                 scope.cancel()
-            self._tasks.start_soon(self._on_notification, event.notification)
+            self._on_notification(event.notification)
         elif isinstance(event, Refused):
-            self._tasks.start_soon(self._send_quietly, event.answer)
+            self.start(self._send_quietly, event.answer)
         else:
             assert isinstance(event, Ignored)
             logger.debug("Ignoring %s", event.reason)
+
+    def pass_on(self, request_id: RequestId, notification: Notification) -> bool:
+        """Put a notification into the mailbox of the request of ours that it belongs to, if that still waits."""
+        mailbox = self._mailboxes.get(request_id)
+        if mailbox is not None:
+            mailbox.put(notification)
+        return mailbox is not None
+
+    def start(self, work: Callable[..., Coroutine[Any, Any, None]], *args: object) -> None:
+        """Run something beside the conversation, until it ends or the connection does."""
+        assert self._tasks is not None, "enter the connection first"
+        self._tasks.start_soon(work, *args)
 
     async def wait_for_room(self) -> None:
         """Wait until another request of the peer may start. Requests that wait for the peer itself do not count."""
         while self._running - self._asking >= self._max_in_flight:
             await self._ended.wait()
 
-    def _start(self, tasks: TaskGroup, request: Request) -> None:
+    async def wait_until_answered(self, request_id: RequestId) -> None:
+        """Wait until a request of the peer is no longer in progress."""
+        while request_id in self._scopes:
+            await self._ended.wait()
+
+    def _start(self, request: Request) -> None:
         request_id = request.request_id
         try:
             work = self._on_request(request)
         except MCPError as error:
             if (answer := self._peer.respond(request_id, error.error)) is not None:
-                tasks.start_soon(self._send_quietly, answer)
+                self.start(self._send_quietly, answer)
             return
         scope = self._scopes[request_id] = anyio.CancelScope()
         self._running += 1
-        tasks.start_soon(self._serve, request_id, work, scope)
+        self.start(self._serve, request_id, work, scope)
 
     async def _serve(self, request_id: RequestId, work: Work, scope: anyio.CancelScope) -> None:
         outcome: dict[str, Any] | ErrorData | None = None
@@ -147,26 +174,73 @@ class Connection:
 
     # What we send
 
-    async def request(self, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Ask the peer and wait for its answer; cancelling the caller tells the peer.
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        *,
+        request_id: RequestId | None = None,
+        hear: Hear | None = None,
+        reason: Callable[[], str] = lambda: "caller cancelled",
+    ) -> dict[str, Any]:
+        """Ask the peer and wait for its answer, in the caller's task; cancelling the caller tells the peer.
+
+        Args:
+            method: The method.
+            params: The params in wire form.
+            request_id: The id to use instead of one of the connection's own.
+            hear: Hears, in order and before this returns, the notifications that `pass_on` gives to this request.
+            reason: Says why the caller no longer waits, when it was cancelled.
 
         Raises:
             MCPError: The peer answered an error, or the pipe ended first (`-32000`).
         """
-        request_id, message = self._peer.request(method, params)
-        slot = self._slots[request_id] = _Slot()
+        if self._closed:
+            raise _closed()
+        own_id = request_id is None
+        request_id, message = self._peer.request(method, params, request_id)
+        if own_id and hear is not None:
+            message["params"] = with_progress_token(params, request_id)
+        mailbox = self._mailboxes[request_id] = _Mailbox()
         self._asking += 1
         try:
-            await self._send(message)
-            return await slot.wait()
+            try:
+                await self._send(message)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
+                raise _closed() from error
+            return await mailbox.wait(hear)
         except anyio.get_cancelled_exc_class():
-            if (farewell := self._peer.abandon(request_id, "caller cancelled")) is not None:
+            farewell = self._peer.abandon(request_id, reason())
+            if farewell is not None and method not in _UNANNOUNCED:
                 with anyio.move_on_after(COURTESY_SECONDS, shield=True):
                     await self._send_quietly(farewell)
             raise
         finally:
             self._asking -= 1
-            self._slots.pop(request_id, None)
+            self._mailboxes.pop(request_id, None)
+
+    async def ask(
+        self,
+        method: str,
+        params: dict[str, Any] | None,
+        /,
+        *,
+        timeout: float | None = None,
+        hear: Hear | None = None,
+    ) -> dict[str, Any]:
+        """Ask the peer, as `request` does, for a limited time."""
+        with anyio.move_on_after(timeout) as clock:
+
+            def reason() -> str:
+                return f"timed out after {timeout:g}s" if clock.cancel_called else "caller cancelled"
+
+            return await self.request(method, params, hear=hear, reason=reason)
+        raise MCPError(REQUEST_TIMEOUT, f"Request {method!r} timed out")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the pipe still carries messages."""
+        return not self._closed
 
     async def notify(self, method: str, params: dict[str, Any] | None) -> None:
         """Tell the peer something; dropped if it is gone."""
@@ -179,35 +253,69 @@ class Connection:
 
         Requests in progress get `grace` seconds to answer; then they are cancelled and answered `-32000`.
         """
-        for request_id in self._peer.close():
-            if (slot := self._slots.pop(request_id, None)) is not None:
-                slot.fill(MCPError(CONNECTION_CLOSED, "Connection closed"))
+        self._fail_waiting()
         with anyio.move_on_after(grace):
             while self._running:
                 await self._ended.wait()
-        closed = ErrorData(code=CONNECTION_CLOSED, message="Connection closed")
         with anyio.move_on_after(COURTESY_SECONDS, shield=True):
             for request_id in self._peer.in_progress():
                 if (scope := self._scopes.get(request_id)) is not None:
                     scope.cancel()
-                if (answer := self._peer.respond(request_id, closed)) is not None:
+                if (answer := self._peer.respond(request_id, _closed().error)) is not None:
                     await self._send_quietly(answer)
 
+    def _fail_waiting(self) -> None:
+        self._closed = True
+        for request_id in self._peer.close():
+            if (mailbox := self._mailboxes.pop(request_id, None)) is not None:
+                mailbox.put(_closed())
 
-class _Slot:
-    """Where the answer to one request of ours will be."""
+
+def with_progress_token(params: Mapping[str, Any] | None, token: RequestId) -> dict[str, Any]:
+    """Ask for progress under a token: the id of the request, which is unique among those in progress."""
+    meta: Any = (params or {}).get("_meta") or {}
+    return {**(params or {}), "_meta": {**meta, "progressToken": token}}
+
+
+def progress_owner(notification: Notification) -> RequestId | None:
+    """The id of the request of ours that a progress notification is about."""
+    if notification.method != "notifications/progress":
+        return None
+    token: Any = (notification.params or {}).get("progressToken")
+    return token if isinstance(token, str | int) else None
+
+
+def _closed() -> MCPError:
+    return MCPError(CONNECTION_CLOSED, "Connection closed")
+
+
+class _Mailbox:
+    """What arrives for one request of ours: notifications, and at last its outcome."""
+
+    __slots__ = ("_event", "_items")
 
     def __init__(self) -> None:
+        self._items: deque[Notification | dict[str, Any] | MCPError] = deque()
         self._event = anyio.Event()
-        self._outcome: dict[str, Any] | MCPError | None = None
 
-    def fill(self, outcome: dict[str, Any] | MCPError) -> None:
-        self._outcome = outcome
+    def put(self, item: Notification | dict[str, Any] | MCPError) -> None:
+        if len(self._items) >= MAX_UNHEARD and isinstance(item, Notification):
+            if len(self._items) == MAX_UNHEARD:
+                logger.warning("More than %d notifications of one request wait to be heard; dropping some", MAX_UNHEARD)
+            self._items.popleft()
+        self._items.append(item)
         self._event.set()
 
-    async def wait(self) -> dict[str, Any]:
-        await self._event.wait()
-        assert self._outcome is not None
-        if isinstance(self._outcome, MCPError):
-            raise self._outcome
-        return self._outcome
+    async def wait(self, hear: Hear | None) -> dict[str, Any]:
+        while True:
+            await self._event.wait()
+            while self._items:
+                item = self._items.popleft()
+                if isinstance(item, Notification):
+                    if hear is not None:
+                        await hear(item.method, item.params)
+                elif isinstance(item, MCPError):
+                    raise item
+                else:
+                    return item
+            self._event = anyio.Event()

@@ -28,6 +28,7 @@ class OutgoingRequest:
         params: The params in wire form, `_meta` included; `None` leaves the member out.
         version: The protocol revision the request is made under; `None` before one is known.
         headers: Transport headers beyond the standard ones (`Mcp-Param-*`, a caller's own).
+        cancel_reason: What a server is told if the caller stops waiting.
     """
 
     request_id: RequestId
@@ -35,6 +36,7 @@ class OutgoingRequest:
     params: dict[str, Any] | None
     version: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    cancel_reason: str = "caller cancelled"
 
 
 class Link(Protocol):

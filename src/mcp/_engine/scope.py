@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from mcp._protocol.era import Era
+from mcp._protocol.handshake import Handshake
 from mcp._protocol.metadata import ClientFacts
 from mcp_types import ProgressToken
 from mcp_types.jsonrpc import RequestId
@@ -14,8 +15,49 @@ from mcp_types.jsonrpc import RequestId
 Notify: TypeAlias = Callable[[str, dict[str, Any] | None], Awaitable[None]]
 """Send one notification (method, params) to the peer that sent the message this scope stands for."""
 
-Ask: TypeAlias = Callable[[str, dict[str, Any] | None], Awaitable[dict[str, Any]]]
-"""Send one request (method, params) to that peer and wait for its result; raises `MCPError`."""
+
+class Ask(Protocol):
+    """Send one request to that peer and wait for its result."""
+
+    async def __call__(
+        self,
+        method: str,
+        params: dict[str, Any] | None,
+        /,
+        *,
+        timeout: float | None = None,
+        hear: Notify | None = None,
+    ) -> dict[str, Any]:
+        """Ask.
+
+        Args:
+            method: The JSON-RPC method.
+            params: The params in wire form.
+            timeout: Seconds to wait; `None` for any time.
+            hear: Hears the progress that the peer reports on this request.
+
+        Raises:
+            MCPError: The peer answered an error, did not answer in time (`-32001`), or is gone (`-32000`).
+        """
+        ...
+
+
+class Channel(Protocol):
+    """A connection's own way to its peer, beside those of its requests."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything sent on it reaches the peer now."""
+        ...
+
+    @property
+    def ask(self) -> Ask:
+        """Sends a request that belongs to no request of the peer's."""
+        ...
+
+    async def notify(self, method: str, params: dict[str, Any] | None) -> None:
+        """Send a notification that belongs to no request."""
+        ...
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -33,6 +75,8 @@ class RequestScope:
         client: What the client said about itself: with this request (modern), in its handshake (legacy).
         notify: Sends a notification to the sender, related to this request.
         ask: Sends a request to the sender; `None` where the protocol or the transport has no way to ask.
+        channel: The sender's connection, for what belongs to no request; `None` where there is none.
+        handshake: What the legacy handshake agreed on; `None` on modern messages.
         lifespan_context: What the server's lifespan yielded.
         request: The transport's request object (Starlette's `Request` on HTTP); `None` elsewhere.
         headers: The HTTP headers, names in lower case; `None` elsewhere.
@@ -52,6 +96,8 @@ class RequestScope:
     client: ClientFacts
     notify: Notify
     ask: Ask | None = None
+    channel: Channel | None = None
+    handshake: Handshake | None = None
     lifespan_context: Any = None
     request: Any = None
     headers: Mapping[str, str] | None = None

@@ -114,11 +114,15 @@ class Peer:
         self._serving.discard(request_id)
         return CancelRequested(request_id, notification)
 
-    def request(self, method: str, params: Mapping[str, Any] | None) -> tuple[RequestId, dict[str, Any]]:
-        """Mint an id for a request of ours and build its message."""
-        self._last_id += 1
-        self._waiting.add(self._last_id)
-        return self._last_id, request_message(self._last_id, method, params)
+    def request(
+        self, method: str, params: Mapping[str, Any] | None, request_id: RequestId | None = None
+    ) -> tuple[RequestId, dict[str, Any]]:
+        """Build the message of a request of ours, under the given id or one of its own."""
+        if request_id is None:
+            self._last_id += 1
+            request_id = self._last_id
+        self._waiting.add(request_id)
+        return request_id, request_message(request_id, method, params)
 
     def respond(self, request_id: RequestId, outcome: Mapping[str, Any] | ErrorData) -> dict[str, Any] | None:
         """Build the answer to a request of the peer's; `None` if it was cancelled and gets none."""

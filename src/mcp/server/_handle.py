@@ -106,6 +106,8 @@ class Chain:
             result = url_elicitation_to_input_required(
                 error, scope.client.capabilities, method=method, params=ctx.params
             )
+        if scope.handshake is not None and isinstance(params, types.SetLevelRequestParams):
+            scope.handshake.log_level = params.level
         return self.encode(ctx, result)
 
     async def _run_notification_handler(self, ctx: ServerRequestContext[Any, Any]) -> HandlerResult:

@@ -1,24 +1,26 @@
-"""Serve one pipe: a pair of message streams, to its end."""
+"""A server at one end of a pipe: a conversation of either era, to its end."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
+from types import TracebackType
 from typing import Any, Final
 
 import anyio
 
-from mcp._engine.connection import Connection, Work
+from mcp._engine.connection import Connection, Send, Work, progress_owner
 from mcp._engine.scope import RequestScope
 from mcp._engine.streams import ReadStream, WriteStream, from_model, to_model
-from mcp._protocol.era import MODERN
+from mcp._protocol.era import MODERN, era_of
 from mcp._protocol.handshake import Handshake
-from mcp._protocol.jsonrpc import Notification, Request
+from mcp._protocol.jsonrpc import Message, Notification, Request
 from mcp._protocol.metadata import ClientFacts
 from mcp.server._handle import HandlerTable, handle_notification, handle_request
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
-from mcp_types import INTERNAL_ERROR, ClientCapabilities
+from mcp_types import INTERNAL_ERROR, ClientCapabilities, InitializeResult, RequestId
 from mcp_types.version import LATEST_MODERN_VERSION
 
 logger = logging.getLogger(__name__)
@@ -27,87 +29,143 @@ SHUTDOWN_GRACE: Final = 2.0
 """Seconds that running calls get to answer after the client closed its side."""
 
 
-class Pipe:
-    """A server at one end of a pipe.
+class ServerConnection:
+    """The server's side of one conversation, whatever carries it. Enter it, then give it what arrives.
+
+    Args:
+        server: The server.
+        send: Writes one message in wire form.
+        lifespan_context: What the server's lifespan yielded.
+        greeting: What is answered to `initialize`; `None` for what the server says everywhere.
+        on_failure: Told the request and the cause when a handler raises something unexpected; the client is told
+            nothing of it.
+    """
+
+    def __init__(
+        self,
+        server: HandlerTable,
+        send: Send,
+        *,
+        lifespan_context: object,
+        greeting: InitializeResult | None = None,
+        on_failure: Callable[[RequestId, BaseException], None] | None = None,
+    ) -> None:
+        self._server = server
+        self._lifespan_context = lifespan_context
+        self._on_failure = on_failure
+        self._handshake = Handshake(greeting)
+        self._connection = Connection(send, self._admit, self._take_note)
+
+    async def __aenter__(self) -> ServerConnection:
+        await self._connection.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        return await self._connection.__aexit__(exc_type, exc, traceback)
+
+    async def receive(self, message: Message) -> None:
+        """Take in one message; returns when the next one may come."""
+        await self._connection.wait_for_room()
+        self._connection.deliver(message)
+        if isinstance(message, Request) and message.method == "initialize":
+            # legacy lifecycle: what follows a handshake depends on what was agreed in it.
+            await self._connection.wait_until_answered(message.request_id)
+
+    async def finish(self) -> None:
+        """End the conversation after the client closed its side; running calls may still answer."""
+        await self._connection.finish(SHUTDOWN_GRACE)
+
+    def _admit(self, request: Request) -> Work:
+        client = self._handshake.admit(request)
+        scope = self._scope(request.method, request.params, client)
+        scope.request_id = request.request_id
+        if self._on_failure is None:
+            return partial(handle_request, self._server, scope)
+        scope.raise_exceptions = True
+        return partial(self._handle, scope, partial(self._on_failure, request.request_id))
+
+    async def _handle(self, scope: RequestScope, on_failure: Callable[[BaseException], None]) -> dict[str, Any]:
+        try:
+            return await handle_request(self._server, scope)
+        except MCPError as error:
+            if error.__cause__ is None:
+                raise
+            on_failure(error.__cause__)
+            raise MCPError(INTERNAL_ERROR, "Internal server error") from None
+
+    def _take_note(self, notification: Notification) -> None:
+        if notification.method == "notifications/initialized":
+            self._handshake.initialized = True
+        owner = progress_owner(notification)
+        if owner is not None:
+            self._connection.pass_on(owner, notification)
+        client = self._handshake.client or ClientFacts(LATEST_MODERN_VERSION, ClientCapabilities())
+        scope = self._scope(notification.method, notification.params, client)
+        self._connection.start(handle_notification, self._server, scope)
+
+    def _scope(self, method: str, params: dict[str, Any] | None, client: ClientFacts) -> RequestScope:
+        era = era_of(client.version)
+        return RequestScope(
+            method=method,
+            params=params,
+            request_id=None,
+            version=client.version,
+            era=era,
+            client=client,
+            notify=self._connection.notify,
+            ask=self._connection.ask if era.may_ask else None,
+            channel=self._connection,
+            handshake=None if era is MODERN else self._handshake,
+            lifespan_context=self._lifespan_context,
+        )
+
+
+async def serve_streams(
+    server: HandlerTable,
+    read_stream: ReadStream[SessionMessage | Exception],
+    write_stream: WriteStream[SessionMessage],
+    *,
+    lifespan_context: object,
+    greeting: InitializeResult | None = None,
+    raise_exceptions: bool = False,
+) -> None:
+    """Serve one pair of message streams until the client closes its side.
 
     Args:
         server: The server.
         read_stream: What the client sends.
         write_stream: What it receives.
         lifespan_context: What the server's lifespan yielded.
-        raise_exceptions: Whether an unexpected exception of a handler also ends `run()`, by being raised from it.
+        greeting: What is answered to `initialize`; `None` for what the server says everywhere.
+        raise_exceptions: Whether an unexpected exception of a handler also ends serving, by being raised from here.
     """
 
-    def __init__(
-        self,
-        server: HandlerTable,
-        read_stream: ReadStream[SessionMessage | Exception],
-        write_stream: WriteStream[SessionMessage],
-        *,
-        lifespan_context: object,
-        raise_exceptions: bool = False,
-    ) -> None:
-        self._server = server
-        self._read_stream = read_stream
-        self._write_stream = write_stream
-        self._lifespan_context = lifespan_context
-        self._raise_exceptions = raise_exceptions
-        self._failure: BaseException | None = None
-        self._reading = anyio.CancelScope()
-        self._handshake = Handshake()
-        self._connection = Connection(self._send, self._admit, self._take_note)
+    async def send(message: dict[str, Any]) -> None:
+        await write_stream.send(SessionMessage(to_model(message)))
 
-    async def run(self) -> None:
-        """Serve until the client closes its side."""
-        async with self._read_stream, self._write_stream, self._connection as connection:
-            with self._reading:
-                async for item in self._read_stream:
-                    if isinstance(item, Exception):
-                        logger.debug("Dropping what the transport could not read: %r", item)
-                        continue
-                    await connection.wait_for_room()
-                    connection.deliver(from_model(item.message))
-            await connection.finish(SHUTDOWN_GRACE)
-        if self._failure is not None:
-            raise self._failure
+    failures: list[BaseException] = []
+    reading = anyio.CancelScope()
 
-    async def _send(self, message: dict[str, Any]) -> None:
-        await self._write_stream.send(SessionMessage(to_model(message)))
+    def stop(request_id: RequestId, cause: BaseException) -> None:
+        failures.append(cause)
+        reading.cancel()
 
-    def _admit(self, request: Request) -> Work:
-        client = self._handshake.admit(request)
-        scope = RequestScope(
-            method=request.method,
-            params=request.params,
-            request_id=request.request_id,
-            version=client.version,
-            era=MODERN,
-            client=client,
-            notify=self._connection.notify,
-            lifespan_context=self._lifespan_context,
-            raise_exceptions=self._raise_exceptions,
-        )
-        return partial(self._handle, scope)
-
-    async def _handle(self, scope: RequestScope) -> dict[str, Any]:
-        try:
-            return await handle_request(self._server, scope)
-        except MCPError as error:
-            if not self._raise_exceptions or error.__cause__ is None:
-                raise
-            self._failure = error.__cause__
-            self._reading.cancel()
-            raise MCPError(INTERNAL_ERROR, "Internal server error") from None
-
-    async def _take_note(self, notification: Notification) -> None:
-        scope = RequestScope(
-            method=notification.method,
-            params=notification.params,
-            request_id=None,
-            version=LATEST_MODERN_VERSION,
-            era=MODERN,
-            client=ClientFacts(LATEST_MODERN_VERSION, ClientCapabilities()),
-            notify=self._connection.notify,
-            lifespan_context=self._lifespan_context,
-        )
-        await handle_notification(self._server, scope)
+    served = ServerConnection(
+        server,
+        send,
+        lifespan_context=lifespan_context,
+        greeting=greeting,
+        on_failure=stop if raise_exceptions else None,
+    )
+    async with read_stream, write_stream, served:
+        with reading:
+            async for item in read_stream:
+                if isinstance(item, Exception):
+                    logger.debug("Dropping what the transport could not read: %r", item)
+                    continue
+                await served.receive(from_model(item.message))
+        await served.finish()
+    if failures:
+        raise failures[0]

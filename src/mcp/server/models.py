@@ -2,7 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict
 
-from mcp_types import Icon, ServerCapabilities
+from mcp_types import Icon, Implementation, InitializeResult, ServerCapabilities
+from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
 
 class InitializationOptions(BaseModel):
@@ -18,6 +19,23 @@ class InitializationOptions(BaseModel):
     instructions: str | None = None
     website_url: str | None = None
     icons: list[Icon] | None = None
+
+    def greeting(self) -> InitializeResult:
+        """The answer to `initialize`, for the newest legacy revision."""
+        identity = Implementation(
+            name=self.server_name,
+            version=self.server_version,
+            title=self.title,
+            description=self.description,
+            website_url=self.website_url,
+            icons=self.icons,
+        )
+        return InitializeResult(
+            protocol_version=LATEST_HANDSHAKE_VERSION,
+            capabilities=self.capabilities,
+            server_info=identity,
+            instructions=self.instructions,
+        )
 
 
 class NotificationOptions:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import Any, Final, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias, TypeVar
 
 from pydantic import AnyUrl, BaseModel, ValidationError
 from typing_extensions import deprecated
 
 import mcp_types as types
-from mcp._engine.scope import RequestScope
+from mcp._engine.scope import Notify, RequestScope
 from mcp._protocol.capabilities import declares, missing_capability
 from mcp._protocol.era import MODERN
 from mcp._protocol.fields import dump
 from mcp._protocol.metadata import LOG_LEVELS
 from mcp.server.validation import validate_sampling_tools, validate_tool_use_result_messages
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError, NoBackChannelError
+from mcp.shared.message import ServerMessageMetadata
 from mcp_types import (
     INTERNAL_ERROR,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
@@ -29,6 +31,7 @@ from mcp_types import (
 logger = logging.getLogger(__name__)
 
 ResultT = TypeVar("ResultT", bound=BaseModel)
+ProgressCallback: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
 
 _DEPRECATED: Final = "The {} capability is deprecated as of 2026-07-28 (SEP-2577)."
 
@@ -83,7 +86,7 @@ class ServerSession:
     ) -> None:
         """Send any notification, related to the request at hand."""
         params = None if notification.params is None else dump(notification.params, self.scope.era)
-        await self._notify(notification.method, params)
+        await self._notify(notification.method, params, related=related_request_id is not None)
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far the request is; nothing happens unless the client asked for it.
@@ -140,20 +143,25 @@ class ServerSession:
         Raises:
             ValueError: The level is none of the eight.
         """
-        await self.log(level, data, logger)
+        await self.log(level, data, logger, related=related_request_id is not None)
 
-    async def log(self, level: LoggingLevel, data: Any, logger: str | None = None) -> None:
+    async def log(self, level: LoggingLevel, data: Any, logger: str | None = None, *, related: bool = True) -> None:
         """Send a log message without the deprecation warning (for callers that have warned already)."""
         if level not in LOG_LEVELS:
             raise ValueError(f"level must be one of {', '.join(LOG_LEVELS)}; got {level!r}")
-        if self.scope.era is MODERN:
-            wanted = self.scope.client.log_level
-            if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
-                return
+        if not self._wants(level):
+            return
         params: dict[str, Any] = {"level": level, "data": data}
         if logger is not None:
             params["logger"] = logger
-        await self._notify("notifications/message", params)
+        await self._notify("notifications/message", params, related=related)
+
+    def _wants(self, level: LoggingLevel) -> bool:
+        if self.scope.handshake is None:
+            wanted = self.scope.client.log_level  # logging: without the opt-in, a request gets no messages
+        else:
+            wanted = self.scope.handshake.log_level or LOG_LEVELS[0]  # legacy: the server decides until it is told
+        return wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
 
     async def send_tool_list_changed(self) -> None:
         """Tell a legacy client that the list of tools changed."""
@@ -180,13 +188,16 @@ class ServerSession:
             # Modern connections carry changes on `subscriptions/listen` streams only (subscriptions).
             logger.debug("Dropping %s: modern clients learn of changes through subscriptions/listen", method)
             return
-        await self._notify(method, params)
+        await self._notify(method, params, related=False)
 
-    async def _notify(self, method: str, params: dict[str, Any] | None) -> None:
-        if self.scope.finished:
+    async def _notify(self, method: str, params: dict[str, Any] | None, *, related: bool = True) -> None:
+        channel = self.scope.channel
+        if not related and channel is not None and self.scope.era is not MODERN:
+            await channel.notify(method, params)
+        elif self.scope.finished:
             logger.debug("Dropping %s: the request it belongs to has ended", method)
-            return
-        await self.scope.notify(method, params)
+        else:
+            await self.scope.notify(method, params)
 
     # Requests: only where the protocol and the transport have a way to ask
 
@@ -195,16 +206,25 @@ class ServerSession:
         request: types.ServerRequest,
         result_type: type[ResultT],
         request_read_timeout_seconds: float | None = None,
-        metadata: object = None,
-        progress_callback: object = None,
+        metadata: ServerMessageMetadata | None = None,
+        progress_callback: ProgressCallback | None = None,
     ) -> ResultT:
         """Ask the client and wait for its answer.
 
+        Args:
+            request: The request.
+            result_type: The model of its result.
+            request_read_timeout_seconds: Seconds to wait; `None` for any time.
+            metadata: `related_request_id` ties the request to the one at hand.
+            progress_callback: Receives the progress that the client reports.
+
         Raises:
             NoBackChannelError: This request has no way to ask (always so on modern connections).
-            MCPError: The client answered an error, or did not declare what is asked of it (`-32021`).
+            MCPError: The client answered an error, did not declare what is asked of it (`-32021`), or did not answer
+                in time (`-32001`).
         """
-        if self.scope.ask is None:
+        scope = self.scope
+        if scope.ask is None:
             raise NoBackChannelError(request.method)
         if not isinstance(request, types.PingRequest):
             missing = missing_capability(request, self.scope.client.capabilities)
@@ -215,8 +235,12 @@ class ServerSession:
                     f"Client did not declare the {name} capability required by {request.method!r}",
                     {"requiredCapabilities": required},
                 )
-        params = None if request.params is None else dump(request.params, self.scope.era)
-        answer = await self.scope.ask(request.method, params)
+        params = None if request.params is None else dump(request.params, scope.era)
+        related = metadata is not None and metadata.related_request_id is not None
+        elsewhere = not related and scope.channel is not None and scope.channel.is_open
+        ask = scope.channel.ask if elsewhere and scope.channel is not None else scope.ask
+        hear = None if progress_callback is None else _progress_to(progress_callback)
+        answer = await ask(request.method, params, timeout=request_read_timeout_seconds, hear=hear)
         try:
             return result_type.model_validate(answer)
         except ValidationError as error:
@@ -273,7 +297,8 @@ class ServerSession:
         result_type: type[types.CreateMessageResult | types.CreateMessageResultWithTools] = (
             types.CreateMessageResultWithTools if with_tools else types.CreateMessageResult
         )
-        return await self.send_request(request, result_type)
+        related = ServerMessageMetadata(related_request_id=related_request_id)
+        return await self.send_request(request, result_type, metadata=related)
 
     async def elicit(
         self, message: str, requested_schema: dict[str, Any], related_request_id: RequestId | None = None
@@ -286,14 +311,27 @@ class ServerSession:
     ) -> types.ElicitResult:
         """Ask the user to fill in a form."""
         params = types.ElicitRequestFormParams(message=message, requested_schema=requested_schema)
-        return await self.send_request(types.ElicitRequest(params=params), types.ElicitResult)
+        related = ServerMessageMetadata(related_request_id=related_request_id)
+        return await self.send_request(types.ElicitRequest(params=params), types.ElicitResult, metadata=related)
 
     async def elicit_url(
         self, message: str, url: str, elicitation_id: str, related_request_id: RequestId | None = None
     ) -> types.ElicitResult:
         """Ask the user to open a URL."""
         params = types.ElicitRequestURLParams(message=message, url=url, elicitation_id=elicitation_id)
-        return await self.send_request(types.ElicitRequest(params=params), types.ElicitResult)
+        related = ServerMessageMetadata(related_request_id=related_request_id)
+        return await self.send_request(types.ElicitRequest(params=params), types.ElicitResult, metadata=related)
+
+
+def _progress_to(callback: ProgressCallback) -> Notify:
+    async def hear(method: str, params: dict[str, Any] | None) -> None:
+        try:
+            progress = types.ProgressNotification.model_validate({"method": method, "params": params}).params
+            await callback(progress.progress, progress.total, progress.message)
+        except Exception:
+            logger.exception("progress callback raised")
+
+    return hear
 
 
 def _is_finite_number(value: object) -> bool:

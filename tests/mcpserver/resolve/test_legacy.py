@@ -40,7 +40,7 @@ class Client:
         self.asked: list[tuple[str, dict[str, Any] | None]] = []
         self._asking = False
 
-    async def ask(self, method: str, params: dict[str, Any] | None) -> dict[str, Any]:
+    async def ask(self, method: str, params: dict[str, Any] | None, **limits: object) -> dict[str, Any]:
         assert not self._asking
         self._asking = True
         self.asked.append((method, params))

@@ -10,9 +10,9 @@ from typing import Any
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from mcp._engine.link import DirectLink, OutgoingRequest
+from mcp._engine.link import Link, OutgoingRequest
 from mcp._engine.streams import from_model, to_model
-from mcp._protocol.jsonrpc import ErrorResponse, Message, Notification, Response
+from mcp._protocol.jsonrpc import ErrorResponse, Message, Notification, Request, Response
 from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
 
@@ -29,7 +29,7 @@ def meta(capabilities: dict[str, Any] | None = None, **extra: Any) -> dict[str, 
 class Caller:
     """A client that speaks wire form to a server in this process."""
 
-    def __init__(self, link: DirectLink) -> None:
+    def __init__(self, link: Link) -> None:
         self.link = link
         self.notifications: list[tuple[str, dict[str, Any] | None]] = []
         self._ids = count(1)
@@ -84,6 +84,11 @@ class Pipe:
     async def error(self) -> ErrorResponse:
         message = await self.receive()
         assert isinstance(message, ErrorResponse), message
+        return message
+
+    async def question(self) -> Request:
+        message = await self.receive()
+        assert isinstance(message, Request), message
         return message
 
     async def notification(self) -> Notification:

@@ -12,15 +12,15 @@ from pydantic import BaseModel
 import mcp_types as types
 from mcp._engine.streams import ReadStream, WriteStream
 from mcp._protocol.capabilities import derive_capabilities
-from mcp._protocol.era import SERVED_VERSIONS, era_of
-from mcp._protocol.fields import dump
+from mcp._protocol.era import era_of
 from mcp.server._handle import Chain, HandlerEntry, LifespanResultT
 from mcp.server._in_process import InProcess
 from mcp.server._otel import OpenTelemetryMiddleware
-from mcp.server._serve import Pipe
+from mcp.server._serve import serve_streams
 from mcp.server.caching import CacheHint, validate_cache_hints
 from mcp.server.context import ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel import handlers as h
+from mcp.server.lowlevel.opening import openings
 from mcp.server.models import InitializationOptions, NotificationOptions
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.message import SessionMessage
@@ -153,7 +153,7 @@ class Server(Generic[LifespanResultT]):
         for keyword, text in h.DEPRECATED.items():
             if given[keyword] is not None:
                 warnings.warn(text, MCPDeprecationWarning, stacklevel=2)
-        self.add_request_handler("server/discover", types.RequestParams, self._discover)
+        self._request_handlers |= openings(self)
 
     # Handlers
 
@@ -269,16 +269,6 @@ class Server(Generic[LifespanResultT]):
             icons=self.icons,
         )
 
-    async def _discover(
-        self, ctx: ServerRequestContext[LifespanResultT, Any], params: types.RequestParams
-    ) -> types.DiscoverResult:
-        return types.DiscoverResult(
-            supported_versions=list(SERVED_VERSIONS),
-            capabilities=self.get_capabilities(protocol_version=ctx.protocol_version),
-            instructions=self.instructions,
-            _meta={types.SERVER_INFO_META_KEY: dump(self.server_info, era_of(ctx.protocol_version))},
-        )
-
     # Serving
 
     def connect_in_process(self, mode: str, *, raise_exceptions: bool = False) -> InProcess:
@@ -307,8 +297,14 @@ class Server(Generic[LifespanResultT]):
                 (for tests; the client is still told nothing of it).
         """
         async with self.lifespan(self) as context:
-            pipe = Pipe(self, read_stream, write_stream, lifespan_context=context, raise_exceptions=raise_exceptions)
-            await pipe.run()
+            await serve_streams(
+                self,
+                read_stream,
+                write_stream,
+                lifespan_context=context,
+                greeting=initialization_options.greeting(),
+                raise_exceptions=raise_exceptions,
+            )
 
     def streamable_http_app(
         self,

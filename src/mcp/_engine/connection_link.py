@@ -1,0 +1,104 @@
+"""A client's link over a pipe: one conversation in which the server may also ask, and tell."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from types import TracebackType
+from typing import Any
+
+import anyio
+
+from mcp._engine.connection import MAX_UNHEARD, Connection, Hear, OnRequest, Send, Work, progress_owner
+from mcp._engine.link import OnNotification, OutgoingRequest
+from mcp._protocol.errors import method_not_found
+from mcp._protocol.jsonrpc import Message, Notification, Request
+from mcp._protocol.listen import subscription_id_of
+from mcp._protocol.peer import CANCELLED
+
+logger = logging.getLogger(__name__)
+
+
+class ConnectionLink:
+    """Enter it, `attach` who answers and listens, give it what arrives, leave it when the pipe has ended.
+
+    A notification that belongs to a request of the client (progress by its token, a subscription by its id) is heard
+    inside that exchange, in order and before it returns. All others are heard by one task, in order.
+
+    Args:
+        send: Writes one message in wire form.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._connection = Connection(send, self._admit, self._take_note)
+        self._on_request: OnRequest = _refuse
+        self._hear: Hear | None = None
+        self._notes: deque[Notification] = deque()
+        self._noted = anyio.Event()
+
+    async def __aenter__(self) -> ConnectionLink:
+        await self._connection.__aenter__()
+        self._connection.start(self._tell)
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        return await self._connection.__aexit__(exc_type, exc, traceback)
+
+    def attach(self, on_request: OnRequest, hear: Hear) -> None:
+        """Say who answers the server's requests, and who hears what belongs to no request."""
+        self._on_request = on_request
+        self._hear = hear
+
+    def receive(self, message: Message) -> None:
+        """Take in one message."""
+        self._connection.deliver(message)
+
+    async def closed(self) -> None:
+        """Note that the server closed its side: nothing that waits will be answered."""
+        await self._connection.finish(0)
+
+    async def exchange(self, request: OutgoingRequest, on_notification: OnNotification) -> dict[str, Any]:
+        """Send a request and wait for its response; cancelling the caller tells the server."""
+        return await self._connection.request(
+            request.method,
+            request.params,
+            request_id=request.request_id,
+            hear=on_notification,
+            reason=lambda: request.cancel_reason,
+        )
+
+    async def notify(self, method: str, params: dict[str, Any] | None, version: str | None) -> None:
+        """Send a notification."""
+        await self._connection.notify(method, params)
+
+    def _admit(self, request: Request) -> Work:
+        return self._on_request(request)
+
+    def _take_note(self, notification: Notification) -> None:
+        if notification.method == CANCELLED:
+            return  # the request it names has been stopped already
+        owner = progress_owner(notification)
+        if owner is None:
+            owner = subscription_id_of(notification.params)
+        if owner is not None and self._connection.pass_on(owner, notification):
+            return
+        if len(self._notes) == MAX_UNHEARD:
+            logger.warning("More than %d notifications wait to be heard; dropping the oldest", MAX_UNHEARD)
+            self._notes.popleft()
+        self._notes.append(notification)
+        self._noted.set()
+
+    async def _tell(self) -> None:
+        while True:
+            await self._noted.wait()
+            while self._notes:
+                note = self._notes.popleft()
+                if self._hear is not None:
+                    await self._hear(note.method, note.params)
+            self._noted = anyio.Event()
+
+
+def _refuse(request: Request) -> Work:
+    raise method_not_found(request.method)

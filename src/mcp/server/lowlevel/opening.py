@@ -1,0 +1,50 @@
+"""How a server introduces itself: `server/discover` (modern) and `initialize` (legacy)."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import mcp_types as types
+from mcp._protocol.era import SERVED_VERSIONS, era_of
+from mcp._protocol.errors import method_not_found
+from mcp._protocol.fields import dump
+from mcp.server._handle import HandlerEntry
+from mcp.server.context import ServerRequestContext
+from mcp.server.models import InitializationOptions
+
+
+class Introducible(Protocol):
+    """What an introduction tells."""
+
+    instructions: str | None
+
+    @property
+    def server_info(self) -> types.Implementation: ...
+    def get_capabilities(self, *, protocol_version: str | None = None) -> types.ServerCapabilities: ...
+    def create_initialization_options(self) -> InitializationOptions: ...
+
+
+def openings(server: Introducible) -> dict[str, HandlerEntry[Any]]:
+    """The handlers of the two methods, which answer from what the server is at the time of the request."""
+
+    async def initialize(
+        ctx: ServerRequestContext[Any, Any], params: types.InitializeRequestParams
+    ) -> types.InitializeResult:
+        handshake = ctx.session.scope.handshake
+        if handshake is None:  # nothing that a session could be opened on
+            raise method_not_found("initialize")
+        greeting = handshake.greeting or server.create_initialization_options().greeting()
+        return greeting.model_copy(update={"protocol_version": handshake.open(params)})
+
+    async def discover(ctx: ServerRequestContext[Any, Any], params: types.RequestParams) -> types.DiscoverResult:
+        return types.DiscoverResult(
+            supported_versions=list(SERVED_VERSIONS),
+            capabilities=server.get_capabilities(protocol_version=ctx.protocol_version),
+            instructions=server.instructions,
+            _meta={types.SERVER_INFO_META_KEY: dump(server.server_info, era_of(ctx.protocol_version))},
+        )
+
+    return {
+        "initialize": HandlerEntry(types.InitializeRequestParams, initialize),
+        "server/discover": HandlerEntry(types.RequestParams, discover),
+    }
