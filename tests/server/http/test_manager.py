@@ -649,8 +649,9 @@ async def test_a_call_leaves_nothing_for_the_garbage_collector() -> None:
         gc.disable()
         try:
             before = len(gc.get_objects())
-            await serve(50)
+            await serve(1000)
             after = len(gc.get_objects())
         finally:
             gc.enable()
-    assert after - before < 50
+    # What the last few calls have not let go of yet (their timers run for 20 ms) does not grow with their number.
+    assert after - before < 500
