@@ -171,6 +171,8 @@ class Watch:
             self._timer.cancel()
         if self._pinger is not None:
             self._pinger.cancel()
+        # A cancelled task remembers where it was, which is in a method of this object: do not close the circle.
+        self._listener = self._timer = self._pinger = self._context = None
 
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
         rest = self._rest()
