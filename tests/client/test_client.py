@@ -72,9 +72,10 @@ def test_settings_are_keywords_alone() -> None:
 @pytest.mark.parametrize(
     "setting", ["read_timeout_seconds", "input_required_max_rounds", "input_required_timeout", "total_timeout_seconds"]
 )
-def test_a_negative_limit_is_refused_by_name(setting: str) -> None:
+@pytest.mark.parametrize("value", [-1, float("nan")])
+def test_a_limit_that_is_none_is_refused_by_name(setting: str, value: float) -> None:
     with pytest.raises(ValueError, match=setting):
-        Client(Scripted(), **{setting: -1})  # pyright: ignore[reportArgumentType]
+        Client(Scripted(), **{setting: value})  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.rule("CLIENT-D1", "CLIENT-6")
@@ -84,7 +85,7 @@ def test_an_unknown_log_level_is_refused_by_name() -> None:
 
 
 @pytest.mark.rule("CLIENT-D3", "CLIENT-10")
-@pytest.mark.parametrize("server", [3, None, {}, b"http://x"])
+@pytest.mark.parametrize("server", [3, None, {}, b"http://x", Scripted])
 def test_something_that_is_no_server_is_refused_at_construction(server: Any) -> None:
     with pytest.raises(TypeError, match=type(server).__name__):
         Client(server)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable
 from typing import Any
@@ -428,9 +429,27 @@ async def test_any_other_redirect_fails_the_call_and_names_the_target(status: st
     assert error.message.endswith(" not followed; use that URL as the endpoint if it is the intended server")
 
 
+@pytest.mark.parametrize(
+    "location", ["http://[::1", "//[x]/mcp", "http://127.0.0.1:99999/mcp", "http://127.0.0.1:-1/", "javascript:x", ""]
+)
+async def test_a_redirect_to_what_is_no_url_fails_the_call(location: str) -> None:
+    error = await failed_call(say(lambda seen: response("", None, "307 Temporary Redirect", location=location)))
+    assert error.code == INVALID_REQUEST
+    assert error.message.startswith(f"Redirect to {location} not followed")
+
+
 async def test_a_redirect_loop_ends() -> None:
     error = await failed_call(say(lambda seen: response("", None, "307 Temporary Redirect", location="/mcp")))
     assert "redirects" in error.message
+
+
+async def test_a_switch_of_protocols_fails_the_call_and_leaves_nothing_open() -> None:
+    async def answer(seen: Seen, stream: SocketStream) -> None:
+        await stream.send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n")
+        await stream.aclose()
+
+    await failed_call(answer)
+    gc.collect()  # what is left open is reported when it is collected, and warnings are errors
 
 
 @pytest.mark.rule("TRANSPORT-24")

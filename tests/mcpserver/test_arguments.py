@@ -498,6 +498,8 @@ def test_json_texts_are_parsed_only_where_a_text_cannot_stand(annotation: Any, g
         (list[int], "not json", "x\n  Input should be a valid list"),
         (list[int], "NaN", "x\n  Input should be a valid list"),
         (list[int], "5", "x\n  Input should be a valid list"),
+        (list[int], "\ud800", "x\n  Input should be a valid list"),
+        (list[int], "[" * 5000, "x\n  Input should be a valid list"),
         (Literal["a"], "[1]", "x\n  Input should be 'a'"),
         (Annotated[str, MaxLen(1)], "[1]", "x\n  String should have at most 1 character"),
     ],

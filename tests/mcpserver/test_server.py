@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import os
 import subprocess
@@ -17,6 +18,8 @@ from starlette.responses import PlainTextResponse
 from mcp.server import caching, mcpserver
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.mcpserver._handlers import Listing
+from mcp.server.mcpserver._registry import Registry
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.server import MCPServer, require_client_extension
 from mcp.server.request_state import RequestStateSecurity
@@ -27,6 +30,7 @@ from mcp_types import (
     Completion,
     CompletionArgument,
     CompletionContext,
+    Prompt,
     PromptReference,
     ResourceTemplateReference,
 )
@@ -202,8 +206,47 @@ async def test_lists_can_be_paged_while_they_change() -> None:
         for wrong in ("", "x", "dG9vbHM6OTk=", "dG9vbHM6LTE=", "cHJvbXB0czox", "é"):
             with pytest.raises(MCPError, match=r"^Invalid cursor$"):
                 await peer.request("tools/list", {"cursor": wrong})
+        long = base64.urlsafe_b64encode(b"tools:" + b"9" * 5000).decode()  # more digits than an int is read from
+        with pytest.raises(MCPError, match=r"^Invalid cursor$"):
+            await peer.request("tools/list", {"cursor": long})
         with pytest.raises(MCPError, match=r"^Invalid cursor$"):
             await peer.request("prompts/list", {"cursor": first["nextCursor"]})
+
+
+def test_a_registry_can_be_read_while_it_changes() -> None:
+    registry: Registry[str] = Registry("Thing", logging.getLogger(__name__))
+    for name in "abc":
+        registry.add(name, name.upper())
+    for read in (iter(registry), iter(registry.numbered())):
+        next(read)
+        registry.add("d", "D")
+        assert len(list(read)) == 2
+        registry.remove("d")
+
+
+class Eager:
+    """Something that registers a thing while it is being listed, as another thread would."""
+
+    def __init__(self, registry: Registry[Any]) -> None:
+        self._registry = registry
+
+    def as_listed(self) -> Prompt:
+        self._registry.add("late", Plain())
+        return Prompt(name="eager")
+
+
+class Plain:
+    def as_listed(self) -> Prompt:
+        return Prompt(name="late")
+
+
+async def test_what_is_registered_while_a_list_is_made_is_in_the_next_one() -> None:
+    registry: Registry[Any] = Registry("Thing", logging.getLogger(__name__))
+    registry.add("eager", Eager(registry))
+    listing = Listing[Any]("prompts", registry, None)
+    ctx: Any = None
+    assert [item["name"] for item in (await listing(ctx, None))["prompts"]] == ["eager"]
+    assert [item["name"] for item in (await listing(ctx, None))["prompts"]] == ["eager", "late"]
 
 
 @pytest.mark.rule("COMP-1", "COMP-3", "COMP-4", "COMP-5", "COMP-8", "COMP-D3")

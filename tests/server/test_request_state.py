@@ -666,6 +666,17 @@ class BrokenCodec(PlainCodec):
         raise RuntimeError(f"secret {token}")
 
 
+class RefusingCodec(PlainCodec):
+    def seal(self, payload: bytes) -> str:
+        raise InvalidRequestState(f"secret {payload!r}")
+
+
+@pytest.mark.rule("MRTR-45")
+def test_a_codec_that_refuses_to_seal_is_logged_in_our_own_words() -> None:
+    [line] = fail_to_seal(boundary(codec=RefusingCodec()), call_context(), "my state")
+    assert line == "ERROR refusing to seal requestState on tools/call: codec error"
+
+
 class WrongCodec(PlainCodec):
     def seal(self, payload: bytes) -> Any:
         return payload

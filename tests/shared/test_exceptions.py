@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,12 @@ def test_an_error_shows_its_code_message_and_data() -> None:
 
 def test_data_is_absent_by_default() -> None:
     assert MCPError(code=1, message="m").data is None
+
+
+@pytest.mark.parametrize(("code", "message"), [("x", "m"), (None, "m"), (1, None), (1, 5)])
+def test_an_error_that_no_peer_could_be_told_is_refused_where_it_is_made(code: Any, message: Any) -> None:
+    with pytest.raises(ValueError, match="ErrorData"):
+        MCPError(code, message)
 
 
 def test_an_error_comes_back_from_its_wire_forms() -> None:

@@ -82,7 +82,8 @@ def check_target(server: object, mode: str) -> None:
         raise NotImplementedError(
             "mode='legacy' is not available: this client speaks protocol version 2026-07-28; use mode='auto'"
         )
-    if isinstance(server, str | InProcessServer | LinkSource):
+    # A class has the methods that its instances have, but is none.
+    if not isinstance(server, type) and isinstance(server, str | InProcessServer | LinkSource):
         return
     if hasattr(server, "command") and hasattr(server, "args"):
         raise NotImplementedError("Client(...) over stdio is not available; connect by URL or to a server object")

@@ -129,8 +129,8 @@ class Client:
         check_mode(self.mode)
         for name in _NOT_NEGATIVE:
             value = getattr(self, name)
-            if value is not None and value < 0:
-                raise ValueError(f"{name} must not be negative, got {value!r}")
+            if value is not None and not value >= 0:  # NaN is refused, too
+                raise ValueError(f"{name} must be 0 or more, got {value!r}")
         if self.log_level is not None and self.log_level not in LOG_LEVELS:
             raise ValueError(f"log_level must be one of {list(LOG_LEVELS)}, got {self.log_level!r}")
         check_unavailable(self.extensions, self.cache)

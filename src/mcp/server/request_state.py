@@ -269,7 +269,9 @@ class RequestStateBoundary:
             )
             token = cast("object", security.codec.seal(payload))
         except InvalidRequestState as error:
-            logger.error("refusing to seal requestState on %s: %s", ctx.method, error)
+            # As in `_unseal`: the text of a foreign codec may quote what it was given.
+            reason = _PRINCIPAL_ERROR if str(error) == _PRINCIPAL_ERROR else _CODEC_ERROR
+            logger.error("refusing to seal requestState on %s: %s", ctx.method, reason)
             return None
         except Exception as error:
             _log_failure("sealing requestState", ctx.method, error)

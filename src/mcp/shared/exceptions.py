@@ -40,9 +40,15 @@ class MCPError(Exception):
         code: The JSON-RPC error code.
         message: What went wrong, in one sentence.
         data: Further JSON values for the peer.
+
+    Raises:
+        ValueError: The code is no integer, or the message no text: no peer could be told.
     """
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
+        if not (isinstance(cast("object", code), int) and isinstance(cast("object", message), str)):
+            read = ErrorData(code=code, message=message)
+            code, message = read.code, read.message
         super().__init__(code, message, data)
         self.code = code
         self.message = message

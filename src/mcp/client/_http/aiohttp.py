@@ -55,6 +55,8 @@ class AiohttpResponse:
     async def finish(self) -> None:
         if not self._content.is_eof():
             self._let_go(self._response)
+        elif self._response.connection is not None:  # after 101 it does not go back to the pool by itself
+            self._response.close()
 
     async def abort(self) -> None:
         self._response.close()

@@ -32,6 +32,7 @@ from mcp.client._http.backend import (
     NetworkError,
     StreamableHTTPError,
     TransportFailure,
+    check_url,
     origin,
 )
 from mcp.shared.exceptions import MCPError
@@ -167,9 +168,12 @@ class HTTPLink:
                 return response
             status, location = response.status, response.header("location")
             await response.abort()
-            target = urljoin(url, location) if location else ""
-            if status not in (307, 308) or not target or origin(target) != origin(self._url):
-                text = f"Redirect to {target} not followed; use that URL as the endpoint if it is the intended server"
+            target = _redirect_target(url, location)
+            if status not in (307, 308) or target is None or origin(target) != origin(self._url):
+                text = (
+                    f"Redirect to {target or location or ''} not followed; "
+                    "use that URL as the endpoint if it is the intended server"
+                )
                 logger.warning(text)
                 raise MCPError(INVALID_REQUEST, text)
             url = target
@@ -275,6 +279,18 @@ async def _read_failure(response: HTTPResponse, status: int) -> ErrorResponse:
     if status == 404:
         return ErrorResponse(None, METHOD_NOT_FOUND, "Not Found", {"httpStatus": status})
     return ErrorResponse(None, INTERNAL_ERROR, "Server returned an error response", {"httpStatus": status})
+
+
+def _redirect_target(url: str, location: str | None) -> str | None:
+    """The URL that a redirect names; `None` if it names none that could be an endpoint."""
+    if not location:
+        return None
+    try:
+        target = urljoin(url, location)
+        check_url(target)
+    except (ValueError, StreamableHTTPError):
+        return None
+    return target
 
 
 def _answers(message: Response | ErrorResponse, request_id: RequestId) -> bool:

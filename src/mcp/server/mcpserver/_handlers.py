@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -63,37 +62,42 @@ class Listing(Generic[ListedT]):
         self._registry = registry
         self._page_size = page_size
         # As JSON: reading it back is the cheapest way to give each answer values of its own.
-        self._items: list[tuple[int, bytes]] | None = None
-        registry.listeners.append(self._forget)
-
-    def _forget(self) -> None:
-        self._items = None
+        self._items: list[tuple[int, bytes]] = []
+        self._version = 0
 
     async def __call__(self, ctx: RequestContext, params: PageParams) -> WireResult:
         """Serve the list method."""
-        if self._items is None:
-            self._items = [(number, _as_json(item)) for number, item in self._registry.numbered()]
+        items = self._read_registry()
         cursor = None if params is None else params.cursor
         after = 0 if cursor is None else self._read_cursor(cursor)
-        rest = self._items if not after else [entry for entry in self._items if entry[0] > after]
+        rest = items if not after else [entry for entry in items if entry[0] > after]
         page = rest[: self._page_size]
         result = WireResult({self._member: pydantic_core.from_json(b"[%b]" % b",".join(item for _, item in page))})
         if len(rest) > len(page):
             result["nextCursor"] = self._write_cursor(page[-1][0])
         return result
 
+    def _read_registry(self) -> list[tuple[int, bytes]]:
+        version = self._registry.version
+        if version != self._version:
+            # The version comes first: what another thread registers meanwhile is read again next time.
+            self._items = [(number, _as_json(item)) for number, item in self._registry.numbered()]
+            self._version = version
+        return self._items
+
     def _write_cursor(self, number: int) -> str:
         return base64.urlsafe_b64encode(f"{self._member}:{number}".encode()).decode("ascii")
 
     def _read_cursor(self, cursor: str) -> int:
         try:
-            member, _, number = base64.b64decode(cursor, b"-_", validate=True).decode().partition(":")
-        except (binascii.Error, ValueError):
-            member = number = ""
-        known = self._page_size is not None and member == self._member and number.isascii() and number.isdigit()
-        if not known or int(number) > self._registry.last_number:
+            member, _, text = base64.b64decode(cursor, b"-_", validate=True).decode().partition(":")
+            number = int(text) if text.isascii() and text.isdigit() else -1
+        except ValueError:  # not base64, not UTF-8, or more digits than the interpreter reads
+            member, number = "", -1
+        known = self._page_size is not None and member == self._member
+        if not known or not 0 <= number <= self._registry.last_number:
             raise MCPError(INVALID_PARAMS, "Invalid cursor")
-        return int(number)
+        return number
 
 
 def _as_json(item: Listed) -> bytes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -13,16 +14,19 @@ OnDuplicate: TypeAlias = Literal["warn", "error", "replace"]
 
 
 class Registry(Generic[T]):
-    """Tools, prompts, resources or templates by name.
+    """Tools, prompts, resources or templates by name. Any thread may register, remove and read.
 
     Args:
         kind: What they are, for messages: `"Tool"`.
         logger: Where duplicates are reported.
         on_duplicate: What a second registration under one name does.
         warn: Whether keeping the first is reported.
+
+    Attributes:
+        version: Differs after each change: what was made of the items holds while it stays.
     """
 
-    __slots__ = ("_items", "_next", "_numbers", "kind", "listeners", "logger", "on_duplicate", "warn")
+    __slots__ = ("_items", "_lock", "_next", "_numbers", "kind", "logger", "on_duplicate", "version", "warn")
 
     def __init__(
         self, kind: str, logger: logging.Logger, *, on_duplicate: OnDuplicate = "warn", warn: bool = True
@@ -33,10 +37,11 @@ class Registry(Generic[T]):
         self.logger = logger
         self.on_duplicate: OnDuplicate = on_duplicate
         self.warn = warn
-        self.listeners: list[Callable[[], None]] = []
+        self.version = 0
         self._items: dict[str, T] = {}
         self._numbers: dict[str, int] = {}
         self._next = 1
+        self._lock = threading.Lock()
 
     def add(self, name: str, item: T) -> T:
         """Register an item and return what is registered under its name now.
@@ -44,47 +49,47 @@ class Registry(Generic[T]):
         Raises:
             ValueError: The name is taken and duplicates are errors.
         """
-        existing = self._items.get(name)
-        if existing is not None and self.on_duplicate != "replace":
-            if self.on_duplicate == "error":
-                raise ValueError(f"{self.kind} already exists: {name}")
-            if self.warn:
-                self.logger.warning("%s already exists: %s", self.kind, name)
-            return existing
-        self._items[name] = item
-        if existing is None:
-            self._numbers[name] = self._next
-            self._next += 1
-        self._changed()
-        return item
+        with self._lock:
+            existing = self._items.get(name)
+            if existing is None:
+                self._numbers[name] = self._next
+                self._next += 1
+            if existing is None or self.on_duplicate == "replace":
+                self._items[name] = item
+                self.version += 1
+                return item
+        if self.on_duplicate == "error":
+            raise ValueError(f"{self.kind} already exists: {name}")
+        if self.warn:
+            self.logger.warning("%s already exists: %s", self.kind, name)
+        return existing
 
     def remove(self, name: str) -> bool:
         """Take an item out; return whether there was one."""
-        if self._items.pop(name, None) is None:
-            return False
-        del self._numbers[name]
-        self._changed()
-        return True
+        with self._lock:
+            if self._items.pop(name, None) is None:
+                return False
+            del self._numbers[name]
+            self.version += 1
+            return True
 
     def get(self, name: str) -> T | None:
         """Return the item of that name."""
         return self._items.get(name)
 
-    def numbered(self) -> Iterator[tuple[int, T]]:
-        """Iterate over the items with their numbers, which grow and are never used again: pages can point at them."""
-        return ((self._numbers[name], item) for name, item in self._items.items())
+    def numbered(self) -> list[tuple[int, T]]:
+        """Return the items with their numbers, which grow and are never used again: pages can point at them."""
+        with self._lock:
+            return [(self._numbers[name], item) for name, item in self._items.items()]
 
     @property
     def last_number(self) -> int:
         """The highest number given out so far."""
         return self._next - 1
 
-    def _changed(self) -> None:
-        for listener in self.listeners:
-            listener()
-
     def __iter__(self) -> Iterator[T]:
-        return iter(self._items.values())
+        with self._lock:
+            return iter(list(self._items.values()))
 
     def __len__(self) -> int:
         return len(self._items)

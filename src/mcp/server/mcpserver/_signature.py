@@ -10,13 +10,13 @@ from typing import Annotated, Any, Final, cast
 
 import anyio
 import anyio.to_thread
-import pydantic_core
 from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 from pydantic.fields import FieldInfo
 from pydantic_core import SchemaValidator, core_schema
 from typing_extensions import NotRequired, TypedDict
 
+from mcp._protocol.jsonrpc import loads
 from mcp.server.mcpserver._json_schema import JsonSchema, SchemaGenerator, accepts_text, plain_schema, title_of
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.utilities.context_injection import callable_name, evaluate_hints, is_context_annotation
@@ -130,7 +130,7 @@ class Arguments:
             if name not in self._parsable or not isinstance(value, str):
                 continue
             try:
-                found = pydantic_core.from_json(value, allow_inf_nan=False)
+                found = loads(value)
             except ValueError:
                 continue
             if found is None or isinstance(found, (dict, list)):
