@@ -23,7 +23,7 @@ async def ticking(request: OutgoingRequest, on_notification: OnNotification) -> 
     return said()
 
 
-@pytest.mark.rule("CLIENT-D15", "CLIENT-72")
+@pytest.mark.rule("CLIENT-D15", "CLIENT-72", "CANC-22")
 async def test_progress_extends_the_timeout_unless_that_is_not_wanted() -> None:
     with anyio.fail_after(5):
         async with Client(Scripted(tools__call=ticking), read_timeout_seconds=0.2) as client:
@@ -34,7 +34,7 @@ async def test_progress_extends_the_timeout_unless_that_is_not_wanted() -> None:
                 await client.call_tool("add")
 
 
-@pytest.mark.rule("CLIENT-D15", "CLIENT-72")
+@pytest.mark.rule("CLIENT-D15", "CLIENT-72", "CANC-23")
 async def test_a_total_timeout_holds_whatever_the_progress() -> None:
     with anyio.fail_after(5):
         async with Client(Scripted(tools__call=ticking), total_timeout_seconds=0.2) as client:

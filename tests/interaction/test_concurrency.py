@@ -105,6 +105,7 @@ async def test_giving_up_a_call_stops_its_work_and_no_other(connect: Connector) 
             assert kept == ["slow but sure"]
 
 
+@pytest.mark.rule("CANC-11", "CANC-20", "CANC-21", "CANC-24")
 async def test_a_call_that_takes_too_long_fails_and_its_work_stops(connect: Connector) -> None:
     signs = Signs()
     with anyio.fail_after(20):
