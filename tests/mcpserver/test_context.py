@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,11 +15,13 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
+from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.mcpserver.server import MCPServer
+from mcp.server.request_state import authenticated_principal
 from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp.shared.subscriptions import (
@@ -30,6 +33,7 @@ from mcp.shared.subscriptions import (
 )
 from mcp_types import LOG_LEVEL_META_KEY, ClientCapabilities, InputRequiredResult
 from tests.mcpserver.wire import connect
+from tests.server.http.fakes import FakeConnection, request_body, request_headers
 
 OUTSIDE = r"^Context is not available outside of a request$"
 
@@ -64,6 +68,42 @@ async def test_a_context_tells_about_its_request() -> None:
     expected = ["1", 1, "tools/call", "2026-07-28", None, True, "Lab", "3", "2026-07-28", None, None]
     assert result["structuredContent"] == {"result": expected}
     assert seen[0] is not seen[1]
+
+
+@pytest.mark.rule("CTX-2")
+async def test_only_registered_functions_are_given_a_context() -> None:
+    mcp = MCPServer("Lab")
+
+    def helper(word: str, ctx: Context | None = None) -> str:
+        return f"{word} {'none' if ctx is None else ctx.request_context.method}"
+
+    @mcp.tool()
+    async def f(ctx: Context) -> list[str]:
+        return [helper("alone"), helper("given", ctx)]
+
+    async with connect(mcp) as peer:
+        assert (await peer.call("f"))["structuredContent"] == {"result": ["alone none", "given tools/call"]}
+
+
+@pytest.mark.rule("CTX-8")
+async def test_a_header_is_no_identity() -> None:
+    mcp = MCPServer("Lab")
+    claims = {"authorization": "Bearer admin", "x-user": "admin", "x-forwarded-user": "admin"}
+    seen: list[Any] = []
+
+    @mcp.tool()
+    async def f(ctx: Context) -> None:
+        seen.append({name: (ctx.headers or {}).get(name) for name in claims})
+        seen.append(authenticated_principal(ctx.request_context))
+        seen.append(get_access_token())
+
+    app = mcp.streamable_http_app()
+    body = request_body("tools/call", {"name": "f", "arguments": {}})
+    connection = FakeConnection(json.dumps(body).encode(), {**request_headers(body), **claims})
+    async with mcp.session_manager.run():
+        await app(connection.scope, connection.receive, connection.send)
+    assert connection.status == 200
+    assert seen == [claims, None, None]
 
 
 @dataclass

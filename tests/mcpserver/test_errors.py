@@ -49,7 +49,9 @@ def failing_server(*, mask_errors: bool = True) -> MCPServer:
     return mcp
 
 
-@pytest.mark.rule("ERR-1", "ERR-3", "ERR-4", "ERR-6", "ERR-D3", "ELICIT-13", "ELICIT-D3", "TOOLS-36", "CASE-50")
+@pytest.mark.rule(
+    "ERR-1", "ERR-3", "ERR-4", "ERR-6", "ERR-D3", "ERR-2", "ELICIT-13", "ELICIT-D3", "TOOLS-36", "CASE-50"
+)
 @pytest.mark.parametrize(
     ("kind", "text"),
     [

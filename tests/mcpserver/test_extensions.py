@@ -221,3 +221,27 @@ async def test_extensions_wrap_every_tool_call(caplog: pytest.LogCaptureFixture)
         with pytest.raises(MCPError, match=r"^no$"):
             await peer.call("refused")
     assert "Extension 'com.x/first' refused the call of tool 'refused': no" in caplog.text
+
+
+@pytest.mark.rule("MW-18")
+async def test_interceptors_run_inside_all_middleware_and_for_tool_calls_only() -> None:
+    order: list[str] = []
+
+    class Guard(Extension):
+        identifier = "com.example/guard"
+
+        async def intercept_tool_call(
+            self, params: CallToolRequestParams, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+        ) -> HandlerResult:
+            order.append("interceptor")
+            return await call_next(ctx)
+
+    async def watch(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        order.append(ctx.method)
+        return await call_next(ctx)
+
+    mcp = MCPServer("Lab", extensions=[Guard()], middleware=[watch], tools=[stamp])
+    async with connect(mcp) as peer:
+        await peer.request("tools/list")
+        await peer.text("stamp", text="a")
+    assert order == ["tools/list", "tools/call", "interceptor"]

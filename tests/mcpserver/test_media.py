@@ -120,7 +120,7 @@ def test_icons_are_checked() -> None:
             Icon.model_validate(wrong)
 
 
-@pytest.mark.rule("MEDIA-10", "MEDIA-D2")
+@pytest.mark.rule("MEDIA-10", "MEDIA-11", "MEDIA-D2")
 async def test_server_icons_travel_with_discovery_only() -> None:
     mcp = MCPServer("Lab", icons=[Icon(src="https://i", mime_type="image/png", sizes=["48x48"], theme="dark")])
     assert mcp.icons is not None

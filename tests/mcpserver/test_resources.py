@@ -371,6 +371,15 @@ async def test_sync_functions_run_in_a_thread() -> None:
         assert (await read(peer, "x://t"))[0]["text"] == "true"
 
 
+@pytest.mark.rule("RES-22")
+async def test_the_author_of_a_file_resource_may_name_any_file(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "a.txt").write_text("outside", encoding="utf-8")
+    (tmp_path / "inner" / "link.txt").symlink_to(tmp_path / "a.txt")
+    for path in (tmp_path / "inner" / ".." / "a.txt", tmp_path / "inner" / "link.txt"):
+        assert await FileResource(uri="x://f", path=path).read() == "outside"
+
+
 @pytest.mark.rule("RES-18", "RES-19")
 async def test_a_file_is_read_at_each_read(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"

@@ -21,7 +21,10 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver._handlers import Listing
 from mcp.server.mcpserver._registry import Registry
 from mcp.server.mcpserver.context import Context
+from mcp.server.mcpserver.exceptions import InvalidSignature
+from mcp.server.mcpserver.resources import TextResource
 from mcp.server.mcpserver.server import MCPServer, require_client_extension
+from mcp.server.mcpserver.tools import Tool
 from mcp.server.request_state import RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -385,3 +388,26 @@ def test_the_facade_offers_its_names_when_they_are_used() -> None:
     assert set(mcpserver.__all__) <= set(dir(mcpserver))
     with pytest.raises(AttributeError, match="has no attribute 'nosuch'"):
         getattr(mcpserver, "nosuch")  # noqa: B009
+
+
+@pytest.mark.rule("RUN-7")
+async def test_tools_and_resources_may_be_given_at_construction() -> None:
+    async def double(n: int) -> int:
+        """Twice as much."""
+        return 2 * n
+
+    text = TextResource(uri="x://t", text="t")
+    mcp = MCPServer("Lab", tools=[double, Tool.from_function(double, name="twice")], resources=[text])
+    async with connect(mcp) as peer:
+        tools = (await peer.request("tools/list"))["tools"]
+        assert [(tool["name"], tool["description"]) for tool in tools] == [
+            ("double", "Twice as much."),
+            ("twice", "Twice as much."),
+        ]
+        assert await peer.text("twice", n=2) == "4"
+        assert (await peer.request("resources/read", {"uri": "x://t"}))["contents"][0]["text"] == "t"
+
+    def collects(*numbers: int) -> None: ...
+
+    with pytest.raises(InvalidSignature):
+        MCPServer("Lab", tools=[collects])

@@ -13,8 +13,11 @@ import mcp_types as types
 from mcp.server._otel import OpenTelemetryMiddleware
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import Server
+from mcp.server.mcpserver.context import Context as ToolContext
+from mcp.server.mcpserver.server import MCPServer
+from mcp.server.request_state import RequestStateBoundary
 from mcp.shared.exceptions import MCPError
-from tests.server.lowlevel.wire import Caller, caller, pipe
+from tests.server.lowlevel.wire import Caller, caller, meta, pipe
 
 Context = ServerRequestContext[Any, Any]
 
@@ -212,3 +215,55 @@ async def test_context_variables_it_sets_are_visible_in_the_handler() -> None:
     async with caller(server) as client:
         await call(client)
     assert seen == ["me"]
+
+
+@pytest.mark.rule("MW-20")
+async def test_what_goes_out_does_not_pass_through_it() -> None:
+    seen: list[str] = []
+
+    async def watch(ctx: Context, call_next: CallNext) -> HandlerResult:
+        seen.append(ctx.method)
+        return await call_next(ctx)
+
+    async def noisy(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        await ctx.session.report_progress(1)
+        return types.CallToolResult(content=[])
+
+    server = Server("s", on_call_tool=noisy)
+    server.middleware.append(watch)
+    async with caller(server) as client:
+        await client.call("tools/call", {"name": "x"}, request_meta=meta(progressToken="p"))
+    assert [method for method, _ in client.notifications] == ["notifications/progress"]
+    assert seen == ["tools/call"]
+
+
+@pytest.mark.rule("MW-17", "MW-D3")
+@pytest.mark.parametrize(
+    ("middleware", "problem"),
+    [
+        ("text", "middleware must be a sequence of callables, got str"),
+        ({"a": 1}, "middleware must be a sequence of callables, got dict"),
+        (5, "middleware must be a sequence of callables, got int"),
+        ([print, "text"], r"middleware\[1\] must be callable, got str"),
+    ],
+)
+def test_what_is_no_middleware_is_refused_at_construction(middleware: Any, problem: str) -> None:
+    with pytest.raises(TypeError, match=f"^{problem}$"):
+        MCPServer("s", middleware=middleware)
+
+
+@pytest.mark.rule("MW-19")
+async def test_removing_the_boundary_turns_the_protection_of_state_off() -> None:
+    server = MCPServer("s")
+
+    @server.tool()
+    async def ask(ctx: ToolContext) -> types.InputRequiredResult | str:
+        return ctx.request_state or types.InputRequiredResult(request_state="plain")
+
+    async with server.connect_in_process("auto") as link:
+        client = Caller(link)
+        assert (await client.call("tools/call", {"name": "ask"}))["requestState"].startswith("r1.")
+        server.middleware[:] = [entry for entry in server.middleware if not isinstance(entry, RequestStateBoundary)]
+        assert (await client.call("tools/call", {"name": "ask"}))["requestState"] == "plain"
+        answer = await client.call("tools/call", {"name": "ask", "requestState": "mine"})
+        assert answer["content"] == [{"type": "text", "text": "mine"}]

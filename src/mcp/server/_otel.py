@@ -29,12 +29,14 @@ class OpenTelemetryMiddleware:
         return self._traced(ctx, call_next)
 
     async def _traced(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        from opentelemetry.context import get_current
         from opentelemetry.propagate import extract
         from opentelemetry.trace import SpanKind, get_tracer
 
         target = _target(ctx)
         carrier = {key: value for key, value in (ctx.meta or {}).items() if isinstance(value, str)}
-        parent = extract(carrier) if "traceparent" in carrier else None
+        # What is malformed leaves the current context as it is.
+        parent = extract(carrier, get_current()) if "traceparent" in carrier else None
         with get_tracer(TRACER_NAME).start_as_current_span(
             f"{ctx.method} {target}" if target else ctx.method,
             context=parent,

@@ -236,8 +236,8 @@ class StreamableHTTPSessionManager:
                 return
             await self._modern.serve(found, accepted, scope, headers, body, receive, send)
         elif isinstance(found, ModernNotification):
+            await send_body(send, 202, b"")  # whatever becomes of it, there is no more to say
             await self._modern.notified(found, headers)
-            await send_body(send, 202, b"")
         elif isinstance(found, LegacyMessage):
             await _reject(send, refuse_legacy(found))
         else:

@@ -106,6 +106,30 @@ async def test_an_app_runs_with_the_manager_it_was_built_with() -> None:
         assert (await post(second)).status == 200
 
 
+@pytest.mark.rule("LIFE-4", "LIFE-10")
+@pytest.mark.parametrize("mounted", [False, True])
+async def test_the_lifespan_runs_once_for_each_start_of_an_app(mounted: bool) -> None:
+    events: list[str] = []
+
+    @asynccontextmanager
+    async def lifespan(server: Any) -> AsyncGenerator[list[str]]:
+        events.append("start")
+        yield events
+        events.append("stop")
+
+    workshop = Workshop(lifespan=lifespan)
+    app = workshop.server.streamable_http_app()
+    if mounted:
+        app = Starlette(routes=[Mount("/", app)], lifespan=lambda host: workshop.server.session_manager.run())
+    assert events == []
+    async with started(app):
+        for _ in range(2):
+            assert (await post(app)).status == 200
+        assert events == ["start"]
+    assert events == ["start", "stop"]
+    assert [ctx.lifespan_context for ctx in workshop.contexts] == [events, events]
+
+
 @pytest.mark.rule("RUN-17", "RUN-18")
 async def test_several_servers_in_one_host() -> None:
     one, two = Workshop(), Workshop()

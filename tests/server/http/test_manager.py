@@ -221,6 +221,23 @@ async def test_a_notification_is_202_and_reaches_its_handler() -> None:
     assert seen == [("vendor/noted", None)]
 
 
+@pytest.mark.rule("MW-4", "MW-D4", "RUN-37")
+async def test_a_notification_is_answered_at_once_and_passes_through_middleware() -> None:
+    workshop = Workshop()
+    body = {"jsonrpc": "2.0", "method": "vendor/noted", "params": {"_meta": metadata()}}
+    connection = FakeConnection(json.dumps(body).encode(), request_headers(body, mcp_method=None))
+    answered: list[tuple[str, int]] = []
+
+    async def watch(ctx: Context, call_next: CallNext) -> HandlerResult:
+        answered.append((ctx.method, connection.status))
+        return await call_next(ctx)
+
+    workshop.server.middleware.append(watch)
+    async with running(workshop) as manager:
+        await ask(manager, connection)
+    assert answered == [("vendor/noted", 202)]
+
+
 @pytest.mark.rule("RUN-38", "SERR-01", "HTTP-P-05", "HTTP-P-06", "VER-8")
 @pytest.mark.parametrize(
     ("body", "code", "text"),

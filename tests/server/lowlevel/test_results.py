@@ -56,7 +56,7 @@ async def test_a_list_handler_gets_a_model_even_without_params() -> None:
     assert seen[0].cursor is None
 
 
-@pytest.mark.rule("LOW-D2")
+@pytest.mark.rule("LOW-D2", "ERR-14")
 async def test_params_that_do_not_fit_are_refused_naming_the_member_and_not_its_value() -> None:
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         raise AssertionError("must not run")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -196,7 +196,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         bundled = check_extensions(extensions or ())
         self._intercept(bundled)
         self.middleware.append(_boundary(request_state_security, name))
-        self.middleware.extend(middleware or ())
+        self.middleware.extend(_checked_middleware(middleware))
         apply_extensions(self, self._lowlevel_server, bundled)
         self._register(tools or ())
         for resource in resources or ():
@@ -311,6 +311,19 @@ def _checked_lifespan(
             "lifespan must return an async context manager; decorate the function with contextlib.asynccontextmanager"
         )
     return lifespan_wrapper(server, lifespan)
+
+
+def _checked_middleware(middleware: Iterable[Any] | None) -> list[ServerMiddleware[Any]]:
+    if middleware is None:
+        return []
+    kind = type(cast("object", middleware)).__name__
+    if isinstance(middleware, (str, bytes, Mapping)) or not hasattr(middleware, "__iter__"):
+        raise TypeError(f"middleware must be a sequence of callables, got {kind}")
+    entries = list(middleware)
+    for index, entry in enumerate(entries):
+        if not callable(entry):
+            raise TypeError(f"middleware[{index}] must be callable, got {type(entry).__name__}")
+    return entries
 
 
 def _boundary(security: RequestStateSecurity | None, name: str | None) -> RequestStateBoundary:
