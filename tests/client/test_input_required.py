@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import anyio
@@ -182,6 +183,38 @@ async def test_a_callback_that_raises_raises_that_very_exception(keys: str) -> N
         with pytest.raises(KeyError) as caught:
             await client.call_tool("add")
     assert caught.value is fault
+
+
+class Stop(BaseException):
+    """Nothing that is to be handled."""
+
+
+@pytest.mark.rule("CALLBACK-D6")
+@pytest.mark.parametrize("keys", ["a", "ab"])
+async def test_a_callback_that_raises_no_exception_to_be_handled_raises_that_one_alone(keys: str) -> None:
+    async def fail(context: Any, params: Any) -> types.ElicitResult:
+        raise Stop
+
+    async with Client(
+        Scripted(tools__call=asking(None, **{key: form() for key in keys})), elicitation_callback=fail
+    ) as client:
+        with pytest.raises(Stop):
+            await client.call_tool("add")
+
+
+@pytest.mark.parametrize("keys", ["a", "ab"])
+def test_a_cancellation_of_what_a_callback_awaits_reaches_the_caller(keys: str) -> None:
+    async def cancelled(context: Any, params: Any) -> types.ElicitResult:
+        raise asyncio.CancelledError
+
+    async def main() -> None:
+        async with Client(
+            Scripted(tools__call=asking(None, **{key: form() for key in keys})), elicitation_callback=cancelled
+        ) as client:
+            with pytest.raises(asyncio.CancelledError):
+                await client.call_tool("add")
+
+    asyncio.run(main())
 
 
 @pytest.mark.rule("CALLBACK-D6", "MRTR-61")

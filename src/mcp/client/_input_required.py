@@ -56,12 +56,16 @@ async def answer_all(session: ClientSession, requests: Mapping[str, types.InputR
         [(key, request)] = requests.items()
         return {key: await _answer(session, key, request)}
     responses: types.InputResponses = {}
-    failures: list[Exception] = []
+    failures: list[BaseException] = []
 
     async def answer(key: str, request: types.InputRequest) -> None:
         try:
             responses[key] = await _answer(session, key, request)
-        except Exception as error:
+        except anyio.get_cancelled_exc_class() as error:
+            # Ours leaves the group by itself. That of something a callback awaited would pass for an orderly end.
+            failures.append(error)
+            raise
+        except BaseException as error:
             failures.append(error)
             tasks.cancel_scope.cancel()
 

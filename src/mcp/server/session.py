@@ -100,7 +100,7 @@ class ServerSession:
             ValueError: A value is not a finite number.
         """
         for name, value in (("progress", progress), ("total", total)):
-            if value is not None and not _is_finite_number(value):
+            if not (_is_finite_number(value) or (value is None and name == "total")):
                 raise ValueError(f"{name} must be a finite number, got {value!r}")
         scope = self.scope
         token = scope.progress_token
@@ -335,4 +335,6 @@ def _progress_to(callback: ProgressCallback) -> Notify:
 
 
 def _is_finite_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,5 +1,6 @@
 """What resolvers are called with, when, how often, and what their consumers get."""
 
+import asyncio
 import contextvars
 import functools
 import threading
@@ -214,6 +215,39 @@ async def test_independent_resolvers_run_concurrently_and_dependents_wait_for_th
 
     with anyio.fail_after(5):
         assert await run(tool) == {"a": "slowquick", "b": "quick", "c": None}
+
+
+class Stop(BaseException):
+    """Nothing that is to be handled."""
+
+
+async def test_what_is_not_to_be_handled_leaves_concurrent_resolvers_as_it_is() -> None:
+    async def fail() -> str:
+        await anyio.lowlevel.checkpoint()
+        raise Stop
+
+    async def wait() -> str:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    def tool(a: Annotated[str, Resolve(fail)], b: Annotated[str, Resolve(wait)]) -> None: ...
+
+    with anyio.fail_after(5), pytest.raises(Stop):
+        await run(tool)
+
+
+def test_a_cancellation_of_what_a_resolver_awaits_reaches_the_caller() -> None:
+    async def cancelled() -> str:
+        raise asyncio.CancelledError
+
+    async def other() -> str:
+        await anyio.lowlevel.checkpoint()
+        return "b"
+
+    def tool(a: Annotated[str, Resolve(cancelled)], b: Annotated[str, Resolve(other)]) -> None: ...
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(run(tool))
 
 
 @pytest.mark.rule("DEP-13", "DEP-14", "DEP-20")

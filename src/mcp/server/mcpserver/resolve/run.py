@@ -198,7 +198,7 @@ class _Run:
         self._waiting = {node: node.dependencies for node in graph.nodes if node.dependencies}
         # What each resolver came to, and whether that is the outcome of a question.
         self._values: dict[Node, tuple[Any, bool]] = {}
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         self._asks_now = context.protocol_version is not None and era_of(context.protocol_version) is not MODERN
 
     async def drive(self, ready: list[Node]) -> None:
@@ -228,9 +228,12 @@ class _Run:
         # The first failure ends the call and is raised as it is, not as a group.
         try:
             await self.drive([node])
-        except Exception as error:
-            if self._failure is None:
-                self._failure = error
+        except anyio.get_cancelled_exc_class() as error:
+            # Ours leaves the group by itself. That of something a resolver awaited would pass for an orderly end.
+            self._failure = self._failure or error
+            raise
+        except BaseException as error:
+            self._failure = self._failure or error
             scope.cancel()
 
     async def _step(self, node: Node) -> list[Node]:
