@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import anyio
@@ -117,6 +118,29 @@ async def test_errors_carry_odd_text_and_data(connect: Connector) -> None:
     assert (caught.value.message, caught.value.data) == ("é\ud800\n\x00", PAYLOADS["lone surrogates"])
 
 
+@pytest.mark.rule("ERR-D4")
+@pytest.mark.parametrize(
+    ("data", "received"),
+    [({1: (2, {3})}, {"1": [2, [3]]}), (date(2026, 7, 28), "2026-07-28"), (object(), None), (float("nan"), None)],
+    ids=["containers", "date", "object", "NaN"],
+)
+async def test_the_data_of_an_error_crosses_as_json_and_never_as_the_servers_object(
+    connect: Connector, data: object, received: object
+) -> None:
+    mcp = MCPServer("errors")
+
+    @mcp.tool()
+    async def fail() -> None:
+        raise MCPError(-32099, "failed", data)
+
+    with anyio.fail_after(10):
+        async with connect(mcp) as client:
+            with pytest.raises(MCPError) as caught:
+                await client.call_tool("fail")
+    expected = (-32603, "Internal server error") if received is None else (-32099, "failed")
+    assert (caught.value.code, caught.value.message, caught.value.data) == (*expected, received)
+
+
 async def test_what_is_no_json_is_refused_before_it_is_sent(connect: Connector) -> None:
     with anyio.fail_after(10):
         async with connect(Server("echo", on_call_tool=echo, on_list_tools=list_tools)) as client:
@@ -125,3 +149,12 @@ async def test_what_is_no_json_is_refused_before_it_is_sent(connect: Connector) 
                     await client.call_tool("echo", {"value": value})
                 assert not isinstance(caught.value, MCPError), caught.value
             assert not (await client.call_tool("echo", {"value": 1})).is_error
+
+
+async def test_arguments_that_are_nested_too_deeply_are_refused_and_the_connection_goes_on(connect: Connector) -> None:
+    with anyio.fail_after(10):
+        async with connect(Server("echo", on_call_tool=echo, on_list_tools=list_tools)) as client:
+            with pytest.raises(MCPError) as caught:
+                await client.call_tool("echo", {"value": nested(150)})
+            assert not (await client.call_tool("echo", {"value": 1})).is_error
+    assert (caught.value.code, caught.value.message) == (types.PARSE_ERROR, "Parse error")

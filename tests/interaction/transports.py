@@ -63,7 +63,11 @@ class WireLink:
             message = _through_bytes(notification_message(method, params))
             await on_notification(message["method"], message.get("params"))
 
-        sent = _through_bytes(request_message(request.request_id, request.method, request.params))
+        text = dumps(request_message(request.request_id, request.method, request.params))
+        try:
+            sent = loads(text)
+        except ValueError:
+            raise MCPError(types.PARSE_ERROR, "Parse error") from None
         inner = OutgoingRequest(sent["id"], sent["method"], sent.get("params"), request.version, request.headers)
         try:
             result = await self._link.exchange(inner, deliver)

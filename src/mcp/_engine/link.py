@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from mcp._engine.scope import RequestScope
 from mcp._protocol.era import MODERN
-from mcp._protocol.jsonrpc import dumps, loads
+from mcp._protocol.jsonrpc import PARSE_ERROR_TEXT, dumps, loads
 from mcp._protocol.metadata import ClientFacts, read_metadata
 from mcp.shared.exceptions import MCPError
-from mcp_types import ClientCapabilities, RequestId
+from mcp_types import INTERNAL_ERROR, PARSE_ERROR, ClientCapabilities, RequestId
 from mcp_types.version import LATEST_MODERN_VERSION
+
+logger = logging.getLogger(__name__)
 
 OnNotification: TypeAlias = Callable[[str, dict[str, Any] | None], Awaitable[None]]
 """Called in arrival order, inside the exchange, for each notification (method, params) the server sends for it."""
@@ -105,7 +108,7 @@ class DirectLink:
             return await self._handle(scope)
         except MCPError as error:
             cause = error.__cause__ if self._raise_exceptions else None
-            raise MCPError(error.code, error.message, error.data) from cause
+            raise _own_error(error) from cause
 
     async def notify(self, method: str, params: dict[str, Any] | None, version: str | None) -> None:
         """Handle the notification at once."""
@@ -127,11 +130,26 @@ async def _drop(method: str, params: dict[str, Any] | None) -> None:
     """Go nowhere: a notification has no response stream."""
 
 
+def _own_error(error: MCPError) -> MCPError:
+    """Copy an error as it would cross a wire; what has no JSON form is the server's fault."""
+    if error.data is None:
+        return MCPError(error.code, error.message)
+    try:
+        return MCPError(error.code, error.message, loads(dumps(error.data)))
+    except ValueError as problem:
+        logger.error("the data of error %d cannot be sent: %s", error.code, problem)
+        return MCPError(INTERNAL_ERROR, "Internal server error")
+
+
 def _own_copy(params: dict[str, Any] | None) -> dict[str, Any] | None:
     """Copy what the server could change under the client's hands; `arguments` crosses as JSON does."""
     if params is None:
         return None
     copied = dict(params)
     if arguments := copied.get("arguments"):
-        copied["arguments"] = loads(dumps(arguments))
+        text = dumps(arguments)
+        try:
+            copied["arguments"] = loads(text)
+        except ValueError:  # nested too deeply, or a number too long: no server could read it from a wire either
+            raise MCPError(PARSE_ERROR, PARSE_ERROR_TEXT) from None
     return copied
