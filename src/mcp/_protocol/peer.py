@@ -7,8 +7,7 @@ and that an answer nobody waits for is dropped.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from mcp._protocol.jsonrpc import (
     Message,
@@ -27,45 +26,39 @@ from mcp_types import INVALID_REQUEST, ErrorData, RequestId
 CANCELLED = "notifications/cancelled"
 
 
-@dataclass(frozen=True, slots=True)
-class RequestReceived:
+class RequestReceived(NamedTuple):
     """The peer asks something; `Peer.respond` is owed."""
 
     request: Request
 
 
-@dataclass(frozen=True, slots=True)
-class NotificationReceived:
+class NotificationReceived(NamedTuple):
     """The peer tells something."""
 
     notification: Notification
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(NamedTuple):
     """One of our requests has its answer."""
 
     request_id: RequestId
     outcome: dict[str, Any] | MCPError
 
 
-@dataclass(frozen=True, slots=True)
-class CancelRequested:
+class CancelRequested(NamedTuple):
     """The peer no longer wants the answer to one of its requests that is in progress."""
 
     request_id: RequestId
     notification: Notification
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(NamedTuple):
     """The peer broke a rule; the message is the answer to send."""
 
     answer: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Ignored:
+class Ignored(NamedTuple):
     """Nothing follows from the message; the reason is for the log."""
 
     reason: str

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import Any, Final, Generic, cast
+from typing import Any, Final, Generic, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ValidationError
@@ -22,8 +21,7 @@ _PLAIN_TYPES: Final = frozenset({"integer", "number", "boolean"})
 _MODERN_MEMBERS: Final = ("$schema", "type", "properties", "required")
 
 
-@dataclass(frozen=True, slots=True)
-class _Rendered:
+class _Rendered(NamedTuple):
     """What a model class renders to.
 
     Attributes:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from mcp.shared._uri_expand import SEPARATORS
@@ -36,8 +35,7 @@ _STOP_EXPLODED: Final[dict[Operator, re.Pattern[str]]] = {
 }
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(NamedTuple):
     """A template prepared for matching.
 
     Attributes:

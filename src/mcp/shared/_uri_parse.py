@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, cast, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 Operator: TypeAlias = Literal["", "+", "#", ".", "/", ";", "?", "&"]
 
@@ -41,8 +41,7 @@ class Variable:
         return self.explode or self.operator in ("+", "#")
 
 
-@dataclass(frozen=True)
-class Expression:
+class Expression(NamedTuple):
     """One `{...}` of a template."""
 
     operator: Operator

@@ -16,7 +16,6 @@ from mcp._protocol.era import era_of
 from mcp.server._handle import Chain, HandlerEntry, LifespanResultT
 from mcp.server._in_process import InProcess
 from mcp.server._otel import OpenTelemetryMiddleware
-from mcp.server._serve import serve_streams
 from mcp.server.caching import CacheHint, validate_cache_hints
 from mcp.server.context import ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel import handlers as h
@@ -296,6 +295,8 @@ class Server(Generic[LifespanResultT]):
             raise_exceptions: Whether an unexpected exception of a handler ends serving and is raised from here
                 (for tests; the client is still told nothing of it).
         """
+        from mcp.server._serve import serve_streams
+
         async with self.lifespan(self) as context:
             await serve_streams(
                 self,

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ClassVar, Final, Literal, Union, cast, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, RootModel, TypeAdapter, create_model
+from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 from typing_extensions import TypeAliasType, TypedDict, is_typeddict
 
 from mcp.server.mcpserver._json_schema import JsonSchema, SchemaGenerator, may_hold_floats, plain_schema, title_of
@@ -193,7 +193,7 @@ def _shape(function: str, annotation: Any, *, hand_built: bool) -> Shape | None:
 def _shape_of_class(function: str, annotation: Any, cls: type[object], *, hand_built: bool) -> Shape | None:
     if cls in _SCALARS or issubclass(cls, _SINGLE_VALUES):
         return Shape(function, annotation, wrapped=True, hand_built=hand_built)
-    if issubclass(cls, RootModel):
+    if issubclass(cls, BaseModel) and cls.__pydantic_root_model__:
         return Shape(function, annotation, wrapped=False, hand_built=hand_built)
     if _has_members(cls):
         return Shape(function, annotation, wrapped=False, hand_built=hand_built)

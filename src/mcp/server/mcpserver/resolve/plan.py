@@ -6,7 +6,7 @@ import dis
 import inspect
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias, cast, get_args, get_origin
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, get_args, get_origin
 
 from pydantic import BaseModel, PydanticUserError
 
@@ -40,8 +40,7 @@ class FromContext:
     """The parameter is the request's `Context`."""
 
 
-@dataclass(frozen=True, slots=True)
-class FromArgument:
+class FromArgument(NamedTuple):
     """The parameter is an argument of the tool, prompt or template.
 
     Attributes:
@@ -51,8 +50,7 @@ class FromArgument:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class FromDefault:
+class FromDefault(NamedTuple):
     """The parameter keeps the default that its function gives it.
 
     Attributes:
@@ -62,8 +60,7 @@ class FromDefault:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class FromResolver:
+class FromResolver(NamedTuple):
     """The parameter is what a resolver returns.
 
     Attributes:
@@ -107,8 +104,7 @@ class Node:
     refused_for: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(NamedTuple):
     """The resolvers of one tool, prompt or template.
 
     Attributes:
