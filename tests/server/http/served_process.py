@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import sys
 from collections.abc import AsyncGenerator
@@ -21,6 +22,9 @@ async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.
     if params.name == "wait":
         await ctx.session.report_progress(1)
         await anyio.sleep_forever()
+    if params.name == "flood":
+        for number in itertools.count(1):
+            await ctx.session.report_progress(number, None, "x" * 65536)
     return types.CallToolResult(content=[])
 
 

@@ -133,6 +133,35 @@ def test_stopping_ends_streams_in_good_order_and_bounds_calls() -> None:
     assert "Traceback" not in "".join(served.log)
 
 
+@pytest.mark.rule("RUN-D18")
+def test_a_request_whose_body_never_comes_does_not_keep_a_server_from_stopping() -> None:
+    with process() as served:
+        served.wait_until_ready()
+        with connected(served.port) as half:
+            half.putrequest("POST", "/mcp")
+            half.putheader("content-type", "application/json")
+            half.putheader("content-length", "100")
+            half.endheaders(b"{")
+            assert post(served.port, request_body("server/discover")).status == 200
+            served.terminate()
+            _, output = served.wait()
+    assert output.endswith("cleaned up\n")
+    assert "Traceback" not in "".join(served.log)
+
+
+@pytest.mark.rule("RUN-D18")
+def test_a_client_that_does_not_read_does_not_keep_a_server_from_stopping() -> None:
+    with process() as served:
+        served.wait_until_ready()
+        with connected(served.port) as deaf:
+            send(deaf, request_body("tools/call", {"name": "flood", "arguments": {}}, progressToken="p"))
+            assert deaf.getresponse().readline() == b"event: message\r\n"
+            served.terminate()
+            _, output = served.wait()
+    assert output.endswith("cleaned up\n")
+    assert "Traceback" not in "".join(served.log)
+
+
 @pytest.mark.rule("RUN-12")
 def test_a_server_whose_lifespan_fails_exits_with_status_3_and_says_why() -> None:
     with process("fails") as served:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import logging
+import math
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -21,17 +22,23 @@ logger = logging.getLogger(__name__)
 
 _STARTUP_FAILED: Final = 3  # uvicorn's own exit status for it
 
+# Seconds beyond the time that running calls have: for their last messages, and for whoever ignores its cancellation.
+_LAST_MESSAGES: Final = 2.0
+_LAST_TASKS: Final = 1.0
+
 
 class _Server(uvicorn.Server):
     """A uvicorn server that ends the exchanges of its application when it stops.
 
     uvicorn waits for open responses before it lets the application's lifespan end, and an open listen stream would keep
-    it waiting for ever.
+    it waiting for ever. So would a request whose body never comes, and a client that does not read.
     """
 
     def __init__(self, config: uvicorn.Config, app: MCPApp) -> None:
         super().__init__(config)
         self._manager = app.session_manager
+        self._time_for_answers = self._manager.shutdown_timeout + _LAST_MESSAGES
+        config.timeout_graceful_shutdown = math.ceil(self._time_for_answers + _LAST_TASKS)
         self._path = app.mcp_path
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -47,13 +54,19 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         manager = self._manager
         stopping = asyncio.create_task(manager.stop(manager.shutdown_timeout))
+        cutting = asyncio.get_running_loop().call_later(self._time_for_answers, self._cut)
         try:
             await super().shutdown(sockets)
         finally:
+            cutting.cancel()
             if self.force_exit:
                 stopping.cancel()
             with suppress(asyncio.CancelledError):
                 await stopping
+
+    def _cut(self) -> None:
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
 
 
 async def serve_app(app: Starlette, *, host: str, port: int, log_level: str) -> None:
