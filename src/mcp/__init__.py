@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mcp.client.client import Client as Client
     from mcp.client.session import ClientSession as ClientSession
     from mcp.server.session import ServerSession as ServerSession
+    from mcp.server.stdio import stdio_server as stdio_server
     from mcp.shared.exceptions import (
         MCPDeprecationWarning as MCPDeprecationWarning,
     )
@@ -267,6 +268,7 @@ __all__ = [
     "UnsubscribeRequest",
     "UriTemplate",
     "UrlElicitationRequiredError",
+    "stdio_server",
 ]
 
 _HOMES = {
@@ -280,6 +282,7 @@ _HOMES = {
     "ServerSession": "mcp.server.session",
     "UriTemplate": "mcp.shared.uri_template",
     "UrlElicitationRequiredError": "mcp.shared.exceptions",
+    "stdio_server": "mcp.server.stdio",
 }
 
 __getattr__, __dir__ = lazy_names(

@@ -30,7 +30,6 @@ MODULES = {
     "mcp.server.connection",
     "mcp.server.runner",
     "mcp.server.sse",
-    "mcp.server.stdio",
     "mcp.shared.auth_utils",
     "mcp.shared.dispatcher",
     "mcp.shared.inbound",
@@ -100,7 +99,6 @@ NAMES: dict[str, set[str]] = {
         "ClientSessionGroup",  # is missing
         "StdioServerParameters",  # is missing
         "stdio_client",  # is missing
-        "stdio_server",  # is missing
     },
     "mcp.server.context": {
         "Context",  # is missing

@@ -51,6 +51,7 @@ DOORS: set[tuple[str, str]] = {
     ("mcp.server.lowlevel.server", "mcp.server._serve"),
     ("mcp.server._in_process", "mcp.server._conversation"),
     ("mcp.server.mcpserver._serving", "mcp.server.mcpserver._running"),
+    ("mcp.server.mcpserver._serving", "mcp.server._stdio_run"),
     ("mcp.client._connect", "mcp.client.streamable_http"),
     ("mcp.client._connect", "mcp.client.stdio"),
     ("mcp.client.streamable_http", "mcp.client._http.aiohttp"),

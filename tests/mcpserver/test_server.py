@@ -357,10 +357,10 @@ def test_unknown_transports_and_options_are_refused() -> None:
     assert str(caught.value) == "MCPServer.run_stdio_async() got an unexpected keyword argument 'port'"
 
 
-def test_transports_of_older_revisions_say_what_is_served() -> None:
+def test_transports_that_are_not_served_say_what_is() -> None:
     mcp = MCPServer("Lab")
-    for call in (mcp.run, lambda: mcp.run("sse"), mcp.sse_app):
-        with pytest.raises(RuntimeError, match="serves modern protocol revisions over streamable HTTP only"):
+    for call in (lambda: mcp.run("sse"), mcp.sse_app):
+        with pytest.raises(RuntimeError, match="use run\\('streamable-http'\\)"):
             call()
 
 

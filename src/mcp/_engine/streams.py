@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
-from mcp._protocol.jsonrpc import ErrorResponse, Message, Notification, Request, Response
+from mcp._protocol.jsonrpc import ErrorResponse, Message, Notification, Request, Response, error_message
+from mcp_types import ErrorData
 from mcp_types.jsonrpc import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 T_co = TypeVar("T_co", covariant=True)
 T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class WireReader(ABC):
+    """A receiving stream that also gives messages without their public models."""
+
+    @abstractmethod
+    async def receive_wire(self, version: str | None) -> Message | Exception | None:
+        """Wait for the next message; `None` at the end, an exception for what was none.
+
+        Args:
+            version: The protocol revision that is spoken, once it is agreed on.
+        """
+
+
+class WireWriter(ABC):
+    """A sending stream that also takes messages in wire form."""
+
+    @abstractmethod
+    async def send_wire(self, message: dict[str, Any]) -> None:
+        """Write one message.
+
+        Raises:
+            OSError: The other side is gone.
+        """
 
 
 class ReadStream(Protocol[T_co]):
@@ -45,6 +71,25 @@ def from_model(message: JSONRPCMessage) -> Message:
     if isinstance(message, JSONRPCResponse):
         return Response(message.id, message.result)
     return ErrorResponse(message.id, message.error.code, message.error.message, message.error.data)
+
+
+def as_model(message: Message) -> JSONRPCMessage:
+    """Put a message into its public model."""
+    if isinstance(message, Request):
+        return JSONRPCRequest(jsonrpc="2.0", id=message.request_id, method=message.method, params=message.params)
+    if isinstance(message, Notification):
+        return JSONRPCNotification(jsonrpc="2.0", method=message.method, params=message.params)
+    if isinstance(message, Response):
+        return JSONRPCResponse(jsonrpc="2.0", id=message.request_id, result=message.result)
+    error = ErrorData(code=message.code, message=message.message, data=message.data)
+    return JSONRPCError(jsonrpc="2.0", id=message.request_id, error=error)
+
+
+def to_wire(message: JSONRPCMessage) -> dict[str, Any]:
+    """Put a message in its public model into wire form."""
+    if isinstance(message, JSONRPCError):
+        return error_message(message.id, message.error)
+    return message.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 def to_model(message: dict[str, Any]) -> JSONRPCMessage:

@@ -177,7 +177,7 @@ async def handle_request(server: HandlerTable, scope: RequestScope) -> dict[str,
             return result
         # What a middleware returned in place of a handler is written like a handler's own.
         return server.chain.encode(ctx, result)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # an event loop would take the latter for the end of everything
         answer = _reported(error, scope)
         if answer is error:
             raise
@@ -190,7 +190,7 @@ async def handle_notification(server: HandlerTable, scope: RequestScope) -> None
     """Handle one notification. It is never answered, so a failure only reaches the log."""
     try:
         await server.chain(_context(scope))
-    except Exception:
+    except (Exception, SystemExit):
         logger.exception("handler for %r raised", scope.method)
     finally:
         scope.finished = True
@@ -215,7 +215,7 @@ def _handler_meta(meta: dict[str, Any] | None) -> RequestParamsMeta | None:
     return cast("RequestParamsMeta | None", meta)
 
 
-def _reported(error: Exception, scope: RequestScope) -> MCPError:
+def _reported(error: Exception | SystemExit, scope: RequestScope) -> MCPError:
     """Log what the peer is not told, and return what it is told."""
     if error is scope.invalid_params:
         return invalid_params(cast("ValidationError", error))

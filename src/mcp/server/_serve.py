@@ -12,7 +12,7 @@ import anyio
 
 from mcp._engine.connection import Connection, Send, Work, progress_owner
 from mcp._engine.scope import RequestScope
-from mcp._engine.streams import ReadStream, WriteStream, from_model, to_model
+from mcp._engine.streams import ReadStream, WireReader, WireWriter, WriteStream, from_model, to_model
 from mcp._protocol.era import MODERN, era_of
 from mcp._protocol.handshake import Handshake
 from mcp._protocol.jsonrpc import Message, Notification, Request
@@ -73,9 +73,16 @@ class ServerConnection:
             # legacy lifecycle: what follows a handshake depends on what was agreed in it.
             await self._connection.wait_until_answered(message.request_id)
 
-    async def finish(self) -> None:
-        """End the conversation after the client closed its side; running calls may still answer."""
-        await self._connection.finish(SHUTDOWN_GRACE)
+    async def finish(self, grace: float = SHUTDOWN_GRACE) -> None:
+        """End the conversation after the client closed its side; running calls have `grace` seconds to answer."""
+        await self._connection.finish(grace)
+
+    @property
+    def version(self) -> str | None:
+        """The protocol revision spoken; `None` until that is known."""
+        if self._handshake.client is not None:
+            return self._handshake.client.version
+        return None if self._handshake.era is None else LATEST_MODERN_VERSION
 
     def _admit(self, request: Request) -> Work:
         client = self._handshake.admit(request)
@@ -145,7 +152,19 @@ async def serve_streams(
     async def send(message: dict[str, Any]) -> None:
         await write_stream.send(SessionMessage(to_model(message)))
 
+    async def send_wire(message: dict[str, Any]) -> None:
+        assert isinstance(write_stream, WireWriter)
+        try:
+            await write_stream.send_wire(message)
+        except OSError:
+            if not reading.cancel_called:
+                logger.info("The client takes no more messages; the conversation ends")
+            gone.append(True)
+            reading.cancel()
+            raise
+
     failures: list[BaseException] = []
+    gone: list[bool] = []
     reading = anyio.CancelScope()
 
     def stop(request_id: RequestId, cause: BaseException) -> None:
@@ -154,18 +173,29 @@ async def serve_streams(
 
     served = ServerConnection(
         server,
-        send,
+        send_wire if isinstance(write_stream, WireWriter) else send,
         lifespan_context=lifespan_context,
         greeting=greeting,
         on_failure=stop if raise_exceptions else None,
     )
     async with read_stream, write_stream, served:
         with reading:
-            async for item in read_stream:
-                if isinstance(item, Exception):
-                    logger.debug("Dropping what the transport could not read: %r", item)
-                    continue
-                await served.receive(from_model(item.message))
-        await served.finish()
+            if isinstance(read_stream, WireReader):
+                await _receive_wire(read_stream, served)
+            else:
+                async for item in read_stream:
+                    if isinstance(item, Exception):
+                        logger.debug("Dropping what the transport could not read: %r", item)
+                        continue
+                    await served.receive(from_model(item.message))
+        await served.finish(0 if gone else SHUTDOWN_GRACE)
     if failures:
         raise failures[0]
+
+
+async def _receive_wire(read_stream: WireReader, served: ServerConnection) -> None:
+    while (message := await read_stream.receive_wire(served.version)) is not None:
+        if isinstance(message, Exception):
+            logger.debug("Dropping what the transport could not read: %r", message)
+        else:
+            await served.receive(message)

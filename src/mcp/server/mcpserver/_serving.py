@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 RouteT = TypeVar("RouteT", bound="Callable[[Request], Awaitable[Response] | Response]")
 LogLevel: TypeAlias = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
-_MODERN_ONLY: Final = (
-    "This build serves modern protocol revisions over streamable HTTP only; use run('streamable-http')"
-)
+_NO_SSE: Final = "This build does not serve HTTP+SSE; use run('streamable-http')"
 
 
 class Settings(BaseModel, Generic[LifespanResultT]):
@@ -157,7 +155,7 @@ class Serving(Generic[LifespanResultT]):
         host: str = "127.0.0.1",
     ) -> Starlette:
         """Refuse: HTTP+SSE belongs to protocol revisions that this server does not speak."""
-        raise RuntimeError(_MODERN_ONLY)
+        raise RuntimeError(_NO_SSE)
 
     def run(self, transport: Literal["stdio", "sse", "streamable-http"] = "stdio", **kwargs: Any) -> None:
         """Serve until the transport ends.
@@ -182,13 +180,22 @@ class Serving(Generic[LifespanResultT]):
             inspect.signature(runner).bind(**kwargs)
         except TypeError as error:
             raise TypeError(f"MCPServer.{runner.__name__}() {error}") from None
+        if transport == "stdio":
+            from mcp.server._stdio_run import run_stdio
+
+            configure_logging(self.settings.log_level)
+            run_stdio(self._lowlevel_server)
+            return
         from mcp.server.mcpserver._running import run_in_fast_loop
 
         run_in_fast_loop(functools.partial(runner, **kwargs))
 
     async def run_stdio_async(self) -> None:
-        """Refuse: standard input and output are served to clients of older protocol revisions."""
-        raise RuntimeError(_MODERN_ONLY)
+        """Serve one client on standard input and output until it closes its side."""
+        from mcp.server._stdio_run import serve_stdio
+
+        configure_logging(self.settings.log_level)
+        await serve_stdio(self._lowlevel_server)
 
     async def run_sse_async(
         self,
@@ -201,7 +208,7 @@ class Serving(Generic[LifespanResultT]):
         transport_security: TransportSecuritySettings | None = None,
     ) -> None:
         """Refuse: HTTP+SSE belongs to protocol revisions that this server does not speak."""
-        raise RuntimeError(_MODERN_ONLY)
+        raise RuntimeError(_NO_SSE)
 
     async def run_streamable_http_async(
         self,
