@@ -34,7 +34,6 @@ MODULES = {
     "mcp.shared.dispatcher",
     "mcp.shared.inbound",
     "mcp.shared.jsonrpc_dispatcher",
-    "mcp.shared.memory",
 }
 
 NAMES: dict[str, set[str]] = {

@@ -41,7 +41,8 @@ IO_PACKAGES = {
 # Heavy or optional packages, loaded where they are used.
 HEAVY = {
     "aiohttp", "cryptography", "dotenv", "httpx2", "joserfc", "jsonschema_rs", "multipart", "opentelemetry",
-    "python_multipart", "redis", "rich", "starlette", "typer", "uvicorn", "uvloop",
+    "python_multipart", "redis", "rich", "starlette", "trio", "typer", "uvicorn",
+    "uvloop",
     "pywintypes", "win32api", "win32job",
 }  # fmt: skip
 

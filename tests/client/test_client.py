@@ -92,19 +92,10 @@ def test_something_that_is_no_server_is_refused_at_construction(server: Any) -> 
 
 
 def test_what_is_not_available_says_so() -> None:
-    with pytest.raises(NotImplementedError, match="legacy"):
-        Client(Scripted(), mode="legacy")
     with pytest.raises(NotImplementedError, match="cache"):
         Client(Scripted(), cache=object())  # pyright: ignore[reportArgumentType]
     with pytest.raises(NotImplementedError, match="extensions"):
         Client(Scripted(), extensions=[object()])
-    with pytest.raises(NotImplementedError, match="streams"):
-        Client(_Pair())
-
-
-class _Pair:
-    async def __aenter__(self) -> Any: ...
-    async def __aexit__(self, *_: object) -> None: ...
 
 
 @pytest.mark.rule("CLIENT-1")

@@ -40,8 +40,6 @@ def test_a_session_needs_exactly_one_way_to_the_server() -> None:
     with pytest.raises(ValueError):
         ClientSession(streams, streams, link=Scripted())
     with pytest.raises(NotImplementedError):
-        ClientSession(streams, streams)
-    with pytest.raises(NotImplementedError):
         ClientSession(dispatcher=object())
 
 

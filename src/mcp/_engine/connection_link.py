@@ -10,11 +10,12 @@ from typing import Any
 import anyio
 
 from mcp._engine.connection import MAX_UNHEARD, Connection, Hear, OnRequest, Send, Work, progress_owner
-from mcp._engine.link import OnNotification, OutgoingRequest
+from mcp._engine.link import OnFault, OnNotification, OutgoingRequest
 from mcp._protocol.errors import method_not_found
-from mcp._protocol.jsonrpc import Message, Notification, Request
+from mcp._protocol.jsonrpc import ErrorResponse, Message, Notification, Request
 from mcp._protocol.listen import subscription_id_of
 from mcp._protocol.peer import CANCELLED
+from mcp.shared.exceptions import MCPError
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +34,8 @@ class ConnectionLink:
         self._connection = Connection(send, self._admit, self._take_note)
         self._on_request: OnRequest = _refuse
         self._hear: Hear | None = None
-        self._notes: deque[Notification] = deque()
+        self._on_fault: OnFault | None = None
+        self._notes: deque[Notification | Exception] = deque()
         self._noted = anyio.Event()
 
     async def __aenter__(self) -> ConnectionLink:
@@ -46,14 +48,23 @@ class ConnectionLink:
     ) -> bool | None:
         return await self._connection.__aexit__(exc_type, exc, traceback)
 
-    def attach(self, on_request: OnRequest, hear: Hear) -> None:
-        """Say who answers the server's requests, and who hears what belongs to no request."""
+    def attach(self, on_request: OnRequest, hear: Hear, on_fault: OnFault | None = None) -> None:
+        """Say who answers the server's requests, who hears what belongs to no request, and who hears of faults."""
         self._on_request = on_request
         self._hear = hear
+        self._on_fault = on_fault
 
     def receive(self, message: Message) -> None:
         """Take in one message."""
+        if isinstance(message, ErrorResponse) and message.request_id is None:
+            # The server could not read what it was sent, and cannot say which request that was.
+            self.fault(MCPError(message.code, message.message, message.data))
+            return
         self._connection.deliver(message)
+
+    def fault(self, error: Exception) -> None:
+        """Take in something that is no message, or is about none."""
+        self._note(error)
 
     async def closed(self) -> None:
         """Note that the server closed its side: nothing that waits will be answered."""
@@ -84,10 +95,13 @@ class ConnectionLink:
             owner = subscription_id_of(notification.params)
         if owner is not None and self._connection.pass_on(owner, notification):
             return
+        self._note(notification)
+
+    def _note(self, note: Notification | Exception) -> None:
         if len(self._notes) == MAX_UNHEARD:
             logger.warning("More than %d notifications wait to be heard; dropping the oldest", MAX_UNHEARD)
             self._notes.popleft()
-        self._notes.append(notification)
+        self._notes.append(note)
         self._noted.set()
 
     async def _tell(self) -> None:
@@ -95,7 +109,11 @@ class ConnectionLink:
             await self._noted.wait()
             while self._notes:
                 note = self._notes.popleft()
-                if self._hear is not None:
+                if isinstance(note, Exception):
+                    logger.debug("The transport delivered a fault: %r", note)
+                    if self._on_fault is not None:
+                        await self._on_fault(note)
+                elif self._hear is not None:
                     await self._hear(note.method, note.params)
             self._noted = anyio.Event()
 

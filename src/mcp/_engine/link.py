@@ -20,6 +20,9 @@ logger = logging.getLogger(__name__)
 OnNotification: TypeAlias = Callable[[str, dict[str, Any] | None], Awaitable[None]]
 """Called in arrival order, inside the exchange, for each notification (method, params) the server sends for it."""
 
+OnFault: TypeAlias = Callable[[Exception], Awaitable[None]]
+"""Hears of something that arrived and is no message."""
+
 
 @dataclass(slots=True, eq=False)
 class OutgoingRequest:
@@ -31,7 +34,7 @@ class OutgoingRequest:
         params: The params in wire form, `_meta` included; `None` leaves the member out.
         version: The protocol revision the request is made under; `None` before one is known.
         headers: Transport headers beyond the standard ones (`Mcp-Param-*`, a caller's own).
-        cancel_reason: What a server is told if the caller stops waiting.
+        time_is_over: Says how long was waited, once a time limit has ended the waiting; `None` until then.
     """
 
     request_id: RequestId
@@ -39,7 +42,12 @@ class OutgoingRequest:
     params: dict[str, Any] | None
     version: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    cancel_reason: str = "caller cancelled"
+    time_is_over: Callable[[], str | None] | None = None
+
+    @property
+    def cancel_reason(self) -> str:
+        """What a server is told now that the caller stops waiting."""
+        return (self.time_is_over and self.time_is_over()) or "caller cancelled"
 
 
 class Link(Protocol):

@@ -21,6 +21,8 @@ ResultT = TypeVar("ResultT")
 # The members of a form's schema that the modern protocol knows at top level (`ElicitRequestFormParams`).
 _FORM_SCHEMA_MEMBERS: Final = ("$schema", "type", "properties", "required")
 
+_MODERN_MEMBERS: Final = ("resultType", "ttlMs", "cacheScope")
+
 
 class InvalidHandlerResult(MCPError):
     """A handler returned something that is no result of its method; the reason is for the server's log only."""
@@ -82,7 +84,7 @@ def encode_result(
         raise TypeError(f"handler returned {type(result).__name__}; expected BaseModel, dict, or None")
     if era is MODERN:
         return _stamp(method, wire, stamp, ttl_ms, cache_scope)
-    for member in ("resultType", "ttlMs", "cacheScope"):
+    for member in _MODERN_MEMBERS:
         if method in SPEC_CLIENT_METHODS:
             wire.pop(member, None)
     return wire
@@ -180,6 +182,19 @@ def encode_input_request(request: types.InputRequest) -> dict[str, Any]:
 def encode_input_responses(responses: Mapping[str, types.InputResponse]) -> dict[str, Any]:
     """Write the answers that a retry carries."""
     return {key: dump(response, MODERN) for key, response in responses.items()}
+
+
+def without_modern_members(method: str, result: dict[str, Any]) -> dict[str, Any]:
+    """Take from a legacy result what legacy results do not have, whatever a server puts there.
+
+    Raises:
+        InvalidServerResult: It is nothing that a legacy result can be.
+    """
+    if method not in SPEC_CLIENT_METHODS:
+        return result
+    if method == "tools/call" and not isinstance(result.get("structuredContent"), dict | None):
+        raise InvalidServerResult(f"The server answered {method!r} with structuredContent that is no object")
+    return {member: value for member, value in result.items() if member not in _MODERN_MEMBERS}
 
 
 def decode_result(

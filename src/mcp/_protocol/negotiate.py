@@ -119,9 +119,18 @@ def _initialized(outcome: Outcome) -> Negotiated:
     if isinstance(outcome, MCPError):
         raise outcome
     result = InitializeResult.model_validate(outcome)
+    return Negotiated(handshake_version(result), initialize_result=result)
+
+
+def handshake_version(result: InitializeResult) -> str:
+    """Return the revision that a server answered to `initialize`.
+
+    Raises:
+        RuntimeError: It is not a legacy one.
+    """
     if result.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
         raise RuntimeError(f"Unsupported protocol version from the server: {result.protocol_version}")
-    return Negotiated(result.protocol_version, initialize_result=result)
+    return result.protocol_version
 
 
 def _raise_unless_legacy(error: MCPError, offered: Sequence[str]) -> None:

@@ -9,13 +9,15 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 import mcp_types as types
+from mcp._protocol.era import LEGACY, MODERN, Era
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_REQUEST, ErrorData
+from mcp_types import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, ErrorData
 
 SamplingRole: TypeAlias = types.Role
 """Who speaks in a message to or from a model."""
 
 ContextT = TypeVar("ContextT")
+AnswerT = TypeVar("AnswerT")
 
 _ELICIT_RESULTS = (types.ElicitResult,)
 _ROOTS_RESULTS = (types.ListRootsResult,)
@@ -48,10 +50,11 @@ class Answers(Generic[ContextT]):
     elicitation_capabilities: types.ElicitationCapability | None = None
     extensions: dict[str, dict[str, Any]] | None = None
 
-    def capabilities(self, *, by_hand: bool = False) -> types.ClientCapabilities:
-        """Say what this client can answer in the modern era.
+    def capabilities(self, era: Era = MODERN, *, by_hand: bool = False) -> types.ClientCapabilities:
+        """Say what this client can answer.
 
         Args:
+            era: The era in which it says so.
             by_hand: Whether the caller answers this request's questions itself, whatever callbacks there are.
         """
         elicitation = sampling = roots = None
@@ -66,28 +69,59 @@ class Answers(Generic[ContextT]):
         elif by_hand:
             sampling = types.SamplingCapability()
         if self.list_roots is not None or by_hand:
-            roots = types.RootsCapability()
+            roots = types.RootsCapability(list_changed=True if era is LEGACY else None)
         return types.ClientCapabilities(
             elicitation=elicitation, sampling=sampling, roots=roots, extensions=self.extensions or None
         )
 
-    async def answer(self, context: ContextT, request: types.InputRequest) -> types.InputResponse | ErrorData:
-        """Answer one question with the matching callback; an error where there is none."""
+    def refusal(self, request: types.InputRequest, era: Era) -> ErrorData | None:
+        """Say why a question is not answered at all, if it is not: nothing was declared that allows it."""
+        code, text = INVALID_REQUEST, None
         if isinstance(request, types.ElicitRequest):
             if self.elicitation is None:
-                return ErrorData(code=INVALID_REQUEST, message="Elicitation not supported")
-            result = await self.elicitation(context, request.params)
-            if isinstance(request.params, types.ElicitRequestURLParams) and isinstance(result, types.ElicitResult):
-                # The user answered at the URL; what is typed there is not for the wire (elicitation: URL mode).
-                return result.model_copy(update={"content": None})
-            return result
-        if isinstance(request, types.CreateMessageRequest):
+                text = "Elicitation not supported"
+            elif not self._declares(request.params.mode):
+                text = f"Elicitation mode {request.params.mode!r} not supported"
+            if era is LEGACY or self.elicitation is not None:
+                code = INVALID_PARAMS  # elicitation: "Error Handling": a mode that was not declared
+        elif isinstance(request, types.CreateMessageRequest):
+            tools = None if self.sampling_capabilities is None else self.sampling_capabilities.tools
             if self.sampling is None:
-                return ErrorData(code=INVALID_REQUEST, message="Sampling not supported")
+                text = "Sampling not supported"
+            elif tools is None and (request.params.tools or request.params.tool_choice):
+                code, text = INVALID_PARAMS, "Sampling with tools not supported"
+        elif self.list_roots is None:
+            text = "List roots not supported"
+            if era is LEGACY:
+                code = METHOD_NOT_FOUND  # roots: "Error Handling"
+        return None if text is None else ErrorData(code=code, message=text)
+
+    async def answer(self, context: ContextT, request: types.InputRequest) -> types.InputResponse | ErrorData:
+        """Answer one question with the matching callback; an error where there is none."""
+        refusal = self.refusal(request, MODERN)
+        if refusal is not None:
+            return refusal
+        if isinstance(request, types.ElicitRequest):
+            assert self.elicitation is not None
+            return _without_content(request, await self.elicitation(context, request.params))
+        if isinstance(request, types.CreateMessageRequest):
+            assert self.sampling is not None
             return await self.sampling(context, request.params)
-        if self.list_roots is None:
-            return ErrorData(code=INVALID_REQUEST, message="List roots not supported")
+        assert self.list_roots is not None
         return await self.list_roots(context)
+
+    def _declares(self, mode: str) -> bool:
+        declared = self.elicitation_capabilities
+        if declared is None or (declared.form is None and declared.url is None):
+            return True if declared is None else mode == "form"
+        return getattr(declared, mode) is not None
+
+
+def _without_content(request: types.InputRequest, answer: AnswerT) -> AnswerT:
+    """The user answers at the URL; what is typed there is not for the wire (elicitation: URL mode)."""
+    if isinstance(request.params, types.ElicitRequestURLParams) and isinstance(answer, types.ElicitResult):
+        return answer.model_copy(update={"content": None})
+    return answer
 
 
 def check_answer(key: str, request: types.InputRequest, answer: object) -> types.InputResponse:
@@ -111,9 +145,10 @@ def check_answer(key: str, request: types.InputRequest, answer: object) -> types
     if isinstance(answer, dict):
         for kind in kinds:
             try:
-                return kind.model_validate(answer)  # pyright: ignore[reportReturnType]
+                read = kind.model_validate(answer)
             except ValidationError:
                 continue
+            return _without_content(request, read)  # pyright: ignore[reportArgumentType, reportReturnType]
     returned = type(cast("object", answer)).__name__
     expected = " or ".join(kind.__name__ for kind in kinds)
     raise TypeError(f"The callback for {request.method!r} (input request {key!r}) returned {returned}, not {expected}")

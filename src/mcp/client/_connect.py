@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol, TypeAlias, runtime_checkable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from types import TracebackType
+from typing import Any, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
 import mcp_types as types
 from mcp._engine.link import Link
+from mcp._engine.owner import Owned
+from mcp._engine.stream_link import StreamLink
+from mcp.client._transport import TransportStreams
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 OnFault: TypeAlias = Callable[[Exception], Awaitable[None]]
@@ -71,26 +75,20 @@ def check_unavailable(extensions: object, cache: object) -> None:
         raise NotImplementedError("cache= is not available: every verb asks the server; leave it out or pass None")
 
 
-def check_target(server: object, mode: str) -> None:
+def check_target(server: object) -> None:
     """Check what a client is given, before anything is opened.
 
     Raises:
         TypeError: It is nothing to connect to.
         NotImplementedError: It is a kind of connection that is not available.
     """
-    if mode == "legacy":
-        raise NotImplementedError(
-            "mode='legacy' is not available: this client speaks protocol version 2026-07-28; use mode='auto'"
-        )
     # A class has the methods that its instances have, but is none.
     if not isinstance(server, type) and isinstance(server, str | InProcessServer | LinkSource):
         return
     if hasattr(server, "command") and hasattr(server, "args"):
         raise NotImplementedError("Client(...) over stdio is not available; connect by URL or to a server object")
-    if hasattr(server, "__aenter__") and hasattr(server, "__aexit__"):
-        raise NotImplementedError(
-            "Client(...) over a pair of message streams is not available; connect by URL or to a server object"
-        )
+    if _is_transport(server):
+        return
     raise TypeError(
         f"Client(...) takes a server object, a URL, a transport or StdioServerParameters, not {type(server).__name__}"
     )
@@ -101,14 +99,51 @@ def open_target(
 ) -> AbstractAsyncContextManager[Link]:
     """Open the way to the server; leaving the context closes it."""
     if isinstance(server, InProcessServer):
-        return server.connect_in_process(mode, raise_exceptions=raise_exceptions)
+        opened = server.connect_in_process(mode, raise_exceptions=raise_exceptions)
+        return Owned(opened) if mode == "legacy" else opened
     if isinstance(server, str):
         from mcp.client.streamable_http import StreamableHTTPTransport
 
         server = StreamableHTTPTransport(server)
     if isinstance(server, LinkSource):
         return _opened(server, on_fault)
+    if _is_transport(server):
+        return Owned(Piped(server))
     raise TypeError(f"cannot connect to {type(server).__name__}")
+
+
+def _is_transport(server: object) -> TypeGuard[AbstractAsyncContextManager[object]]:
+    return not isinstance(server, type) and hasattr(server, "__aenter__") and hasattr(server, "__aexit__")
+
+
+class Piped:
+    """Enters a transport first and leaves it last; between them, a link over the streams that it yields.
+
+    Args:
+        transport: The transport.
+    """
+
+    def __init__(self, transport: AbstractAsyncContextManager[object]) -> None:
+        self._transport = transport
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> StreamLink:
+        streams = await self._stack.enter_async_context(self._transport)
+        try:
+            if not isinstance(streams, tuple) or len(cast("tuple[Any, ...]", streams)) != 2:
+                kind = type(self._transport).__name__
+                raise TypeError(
+                    f"a transport yields the pair (read_stream, write_stream); {kind} yields something else"
+                )
+            return await self._stack.enter_async_context(StreamLink(*cast("TransportStreams", streams)))
+        except BaseException as error:
+            await self._stack.__aexit__(type(error), error, error.__traceback__)
+            raise
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        return await self._stack.__aexit__(exc_type, exc, traceback)
 
 
 @asynccontextmanager

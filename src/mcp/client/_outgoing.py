@@ -89,6 +89,13 @@ async def exchange_in_time(
     end = math.inf if limits.total is None else anyio.current_time() + limits.total
     with anyio.CancelScope(deadline=min(anyio.current_time() + timeout, end)) as scope:
 
+        def time_is_over() -> str | None:
+            if not scope.cancel_called:
+                return None
+            return f"timed out after {limits.total if scope.deadline == end else timeout:g}s"
+
+        request.time_is_over = time_is_over
+
         async def deliver(method: str, params: dict[str, Any] | None) -> None:
             left = scope.deadline - anyio.current_time()
             scope.deadline = end

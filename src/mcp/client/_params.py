@@ -12,7 +12,7 @@ from mcp._protocol.codec import encode_input_responses
 from mcp._protocol.era import MODERN
 from mcp._protocol.fields import dump
 from mcp._protocol.headers import MCP_NAME, encode_header_value
-from mcp_types.methods import MONOLITH_REQUESTS
+from mcp_types.methods import INPUT_REQUIRED_METHODS, MONOLITH_REQUESTS
 
 
 def call_params(name: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
@@ -62,6 +62,13 @@ def with_answers(
     if request_state is not None:
         params["requestState"] = request_state
     return params
+
+
+def without_answers(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Return params without answers and state, which legacy requests do not carry."""
+    if method not in INPUT_REQUIRED_METHODS or not ("inputResponses" in params or "requestState" in params):
+        return params
+    return {member: value for member, value in params.items() if member not in ("inputResponses", "requestState")}
 
 
 def _are_models(input_responses: object) -> bool:

@@ -12,12 +12,12 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 import mcp_types as types
 from mcp._engine.link import Link, OnNotification, OutgoingRequest
-from mcp._protocol.codec import InvalidServerResult, decode_result
-from mcp._protocol.era import MODERN, defines_notification
+from mcp._protocol.codec import InvalidServerResult, decode_result, without_modern_members
+from mcp._protocol.era import LEGACY, MODERN, Era, defines_notification
 from mcp._protocol.fields import dump
 from mcp.client._notifications import Notifications, ProgressFnT
 from mcp.client._outgoing import Limits, Metadata, exchange_in_time, own_metadata
-from mcp.client._params import mirror_name, model_of
+from mcp.client._params import mirror_name, model_of, without_answers
 from mcp.client._tool_schemas import ToolSchemas
 from mcp.client._verbs import SessionVerbs, needs_input
 from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
@@ -71,6 +71,7 @@ class SessionRequests(SessionVerbs):
         self._tool_lookup = anyio.Lock()
         self._last_id = 0
         self._version: str | None = None
+        self._era: Era | None = None
         self._metadata: Metadata | None = None
         self._state = "new"
         self._at_close: set[Callable[[], None]] = set()
@@ -100,7 +101,7 @@ class SessionRequests(SessionVerbs):
             MCPError: The server answered an error, or there was no answer.
             ValueError: The request names a param for `Mcp-Name` that it does not have.
         """
-        wire = dump(request, MODERN)
+        wire = dump(request, self._era or MODERN)
         method: str = wire["method"]
         params: dict[str, Any] | None = wire.get("params")
         meta: dict[str, Any] | None = params.pop("_meta", None) if params is not None else None
@@ -120,7 +121,7 @@ class SessionRequests(SessionVerbs):
 
     async def send_notification(self, notification: types.ClientNotification | types.Notification[Any, Any]) -> None:
         """Send a notification. One that the negotiated version does not define is dropped."""
-        wire = dump(notification, MODERN)
+        wire = dump(notification, self._era or MODERN)
         await self._notify(wire["method"], wire.get("params"))
 
     async def _exchange(
@@ -141,6 +142,8 @@ class SessionRequests(SessionVerbs):
             self._refuse()
         if request_id is None:
             request_id = self._last_id = self._last_id + 1
+        if self._era is LEGACY and params is not None:
+            params = without_answers(method, params)
         deliver = on_notification or self._notifications.deliver
         token = None
         if progress_callback is not None:
@@ -157,10 +160,12 @@ class SessionRequests(SessionVerbs):
             timeout = self._limits.timeout
         try:
             if (timeout is None and self._limits.total is None) or timeout == math.inf:
-                return await self._link.exchange(request, deliver)
-            return await exchange_in_time(self._link, request, deliver, timeout, self._limits)
+                result = await self._link.exchange(request, deliver)
+            else:
+                result = await exchange_in_time(self._link, request, deliver, timeout, self._limits)
         except MCPError as error:
             raise _as_typed(error) from error.__cause__
+        return without_modern_members(method, result) if self._era is LEGACY else result
 
     def _refuse(self) -> None:
         if self._state == "closed":
@@ -242,7 +247,7 @@ class SessionRequests(SessionVerbs):
         params = None if cursor is None else {"cursor": cursor}
         result = await self._ask("tools/list", params, types.ListToolsResult, meta)
         whole = cursor is None and result.next_cursor is None
-        self._tools.learn(result, whole=whole, modern=self._metadata is not None)
+        self._tools.learn(result, whole=whole, modern=self._era is MODERN)
         return result
 
     async def validate_tool_result(self, name: str, result: types.CallToolResult) -> None:

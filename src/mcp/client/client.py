@@ -134,7 +134,7 @@ class Client:
         if self.log_level is not None and self.log_level not in LOG_LEVELS:
             raise ValueError(f"log_level must be one of {list(LOG_LEVELS)}, got {self.log_level!r}")
         check_unavailable(self.extensions, self.cache)
-        check_target(self.server, self.mode)
+        check_target(self.server)
 
     async def __aenter__(self) -> Self:
         if self._entered:
@@ -186,7 +186,7 @@ class Client:
             session.adopt(self.prior_discover or assumed_discovery(self.mode))
             return
         try:
-            suspected = await session._climb()
+            suspected = await session._climb(legacy=self.mode == "legacy")
         except TransportFailure as error:
             if error.connect_error is None:
                 raise
