@@ -228,6 +228,21 @@ async def test_an_answer_of_another_kind_names_the_question(answer: Any) -> None
             await client.call_tool("add")
 
 
+async def test_a_callback_that_is_no_async_function_is_named_by_its_question() -> None:
+    def plain(*args: Any) -> Any:
+        return types.ElicitResult(action="decline")
+
+    questions: list[tuple[str, dict[str, Any]]] = [
+        ("elicitation_callback", form()),
+        ("sampling_callback", {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 5}}),
+        ("list_roots_callback", {"method": "roots/list"}),
+    ]
+    for option, question in questions:
+        async with Client(Scripted(tools__call=asking(which=question)), **{option: plain}) as client:  # pyright: ignore[reportArgumentType]
+            with pytest.raises(TypeError, match=f"^The callback for '{question['method']}' must be an async function"):
+                await client.call_tool("add")
+
+
 @pytest.mark.rule("CALLBACK-8")
 async def test_an_answer_may_be_a_dict_in_wire_form() -> None:
     async def as_dict(context: Any, params: Any) -> Any:

@@ -1,16 +1,24 @@
 from __future__ import annotations
 
+import errno
 import gc
 import json
+import os
+import re
+import socket
+import ssl
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
+import aiohttp
 import anyio
 import anyio.lowlevel
 import httpx2
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
+from mcp.client._http.aiohttp import refusal
 from mcp.client.client import Client
 from mcp.client.streamable_http import StreamableHTTPError, create_mcp_http_client, streamable_http_client
 from mcp.shared.exceptions import MCPError
@@ -167,23 +175,40 @@ async def test_a_json_rpc_error_counts_whatever_the_status(status: str, with_id:
     assert (error.code, error.message, error.data) == (-32021, "No", {"x": 1})
 
 
-@pytest.mark.parametrize(
-    ("status", "code", "text"),
-    [
-        ("404 Not Found", METHOD_NOT_FOUND, "Not Found"),
-        ("405 Method Not Allowed", INTERNAL_ERROR, "Server returned an error response"),
-        ("401 Unauthorized", INTERNAL_ERROR, "Server returned an error response"),
-        ("413 Content Too Large", INTERNAL_ERROR, "Server returned an error response"),
-        ("500 Internal Server Error", INTERNAL_ERROR, "Server returned an error response"),
-    ],
-)
+@pytest.mark.parametrize("status", [405, 401, 413, 500])
+@pytest.mark.parametrize("body", ["<h1>Oops</h1>", "", '{"detail": "nope"}'])
+@pytest.mark.rule("TRANSPORT-31", "TRANSPORT-D5", "TROUBLE-D2", "HTTP-S-16")
+async def test_an_error_status_without_a_json_rpc_error_is_named_in_the_text_and_the_data(
+    status: int, body: str
+) -> None:
+    error = await failed_call(say(lambda seen: response(body, "text/html", f"{status} Whatever")))
+    text = f"Server returned an error response (HTTP {status}: {HTTPStatus(status).phrase})"
+    assert (error.code, error.message, error.data) == (INTERNAL_ERROR, text, {"httpStatus": status})
+
+
 @pytest.mark.parametrize("body", ["<h1>Oops</h1>", "", '{"detail": "nope"}'])
 @pytest.mark.rule("TRANSPORT-31", "TRANSPORT-D5", "HTTP-S-16")
-async def test_an_error_status_without_a_json_rpc_error_is_named_in_the_data(
-    status: str, code: int, text: str, body: str
+async def test_a_404_without_a_json_rpc_error_names_the_url(body: str) -> None:
+    error = await failed_call(say(lambda seen: response(body, "text/html", "404 Not Found")))
+    assert (error.code, error.data) == (METHOD_NOT_FOUND, {"httpStatus": 404})
+    assert re.fullmatch(r"Not Found: no MCP endpoint at http://127\.0\.0\.1:\d+/mcp", error.message)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "status", "reason"),
+    [
+        ("text/plain; charset=utf-8", "Invalid\n  Host   header\n", "421 Misdirected", "HTTP 421: Invalid Host header"),
+        ("Text/Plain", "x" * 201, "500 Oops", f"HTTP 500: {'x' * 200}"),
+        ("text/plain", " \n", "502 Oops", "HTTP 502: Bad Gateway"),
+        ("text/html", "", "599 Oops", "HTTP 599: not a status of HTTP"),
+    ],
+)
+@pytest.mark.rule("TROUBLE-D2")
+async def test_a_plain_text_under_an_error_status_is_part_of_the_error(
+    content_type: str, body: str, status: str, reason: str
 ) -> None:
-    error = await failed_call(say(lambda seen: response(body, "text/html", status)))
-    assert (error.code, error.message, error.data) == (code, text, {"httpStatus": int(status[:3])})
+    error = await failed_call(say(lambda seen: response(body, content_type, status)))
+    assert error.message == f"Server returned an error response ({reason})"
 
 
 @pytest.mark.rule("TRANSPORT-D7", "TRANSPORT-34", "CLIENT-D18")
@@ -478,6 +503,48 @@ async def test_a_server_that_is_not_there_is_one_plain_error_on_entering(anyio_b
             async with Client(url):
                 raise AssertionError("never entered")
     assert caught.value.__cause__ is not None
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_why_there_is_no_connection_is_said_in_plain_words() -> None:
+    async def answer_without_tls(stream: SocketStream) -> None:
+        async with stream:
+            await stream.receive()
+            await stream.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    async def refused(url: str) -> str:
+        with anyio.fail_after(5), pytest.raises(StreamableHTTPError) as caught:
+            async with Client(url):
+                raise AssertionError("never entered")
+        return str(caught.value)
+
+    url = await unused_url()
+    text = f"{url} cannot be reached: connection refused; is the server running?"
+    assert await refused(url) == text
+    assert await refused(url.replace("//", "//user:pass@") + "?token=x") == text
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, answer_without_tls)
+        url = f"https://127.0.0.1:{listener.extra(SocketAttribute.local_port)}/mcp"
+        assert await refused(url) == f"{url} cannot be reached: it does not speak TLS; is it an http:// URL?"
+        tasks.cancel_scope.cancel()
+
+
+def test_what_other_refusals_say() -> None:
+    key: Any = None
+
+    def said(reason: OSError) -> str:
+        return refusal(aiohttp.ClientConnectorError(key, reason))
+
+    assert said(socket.gaierror(socket.EAI_NONAME, "no such name")) == "no such name"
+    assert said(OSError(errno.EHOSTUNREACH, "Connect call failed")) == os.strerror(errno.EHOSTUNREACH)
+    assert said(OSError("several things")) == "several things"
+    handshake = ssl.SSLError(1, "handshake failure")
+    handshake.reason = "SSLV3_ALERT_HANDSHAKE_FAILURE"
+    assert "handshake failure" in said(handshake)
+    expired = ssl.SSLCertVerificationError(1, "certificate has expired")
+    assert "expired" in refusal(aiohttp.ClientConnectorCertificateError(key, expired))
+    assert refusal(aiohttp.ConnectionTimeoutError()) == "ConnectionTimeoutError"
 
 
 @pytest.mark.rule("TRANSPORT-50", "TRANSPORT-D7")

@@ -396,6 +396,27 @@ async def test_a_value_that_is_not_what_was_promised_names_the_member(caplog: py
     assert "secret" not in caplog.text
 
 
+async def test_a_forgotten_await_is_called_by_its_name() -> None:
+    mcp = MCPServer("Lab")
+
+    async def later() -> str:
+        raise AssertionError("never awaited")
+
+    @mcp.tool()
+    async def declared() -> str:
+        return later()  # pyright: ignore[reportReturnType]
+
+    @mcp.tool()
+    async def silent():  # pyright: ignore[reportUnknownParameterType]
+        return [later()]
+
+    async with connect(mcp) as peer:
+        for name in ("declared", "silent"):
+            result = await peer.call(name)
+            assert result["isError"] is True
+            assert "the function returned a coroutine; an 'await' is missing" in result["content"][0]["text"]
+
+
 @pytest.mark.rule("OUT-26")
 def test_bytes_that_are_no_text_are_an_error() -> None:
     for annotation in (bytes, Any):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import logging
 import os
 import subprocess
@@ -146,6 +147,11 @@ def test_a_shared_secret_needs_a_name_to_tell_servers_apart() -> None:
         MCPServer(request_state_security=RequestStateSecurity.ephemeral())
     assert MCPServer(request_state_security=RequestStateSecurity(keys=[key], audience="a"))
     assert MCPServer("Lab", request_state_security=RequestStateSecurity(keys=[key]))
+
+
+def test_a_key_in_place_of_the_policy_is_refused_with_the_way_to_write_it() -> None:
+    with pytest.raises(TypeError, match=r"RequestStateSecurity\(keys=\[key\]\); got str$"):
+        MCPServer("Lab", request_state_security="k" * 32)  # pyright: ignore[reportArgumentType]
 
 
 async def test_middleware_wraps_every_message_and_the_list_is_live() -> None:
@@ -355,6 +361,21 @@ def test_unknown_transports_and_options_are_refused() -> None:
     with pytest.raises(TypeError) as caught:
         mcp.run("stdio", port=1)
     assert str(caught.value) == "MCPServer.run_stdio_async() got an unexpected keyword argument 'port'"
+
+
+@pytest.mark.rule("RUN-10")
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_run_inside_an_event_loop_names_the_method_to_await() -> None:
+    expected = r"^Already running asyncio in this thread; await run_streamable_http_async\(\.\.\.\) instead of run\(\)$"
+    with pytest.raises(RuntimeError, match=expected):
+        MCPServer("Lab").run("streamable-http")
+
+
+@pytest.mark.rule("DEPR-12")
+@pytest.mark.parametrize("module", ["mcp.server.fastmcp", "mcp.server.fastmcp.prompts.base"])
+def test_the_module_of_version_1_says_what_it_is_called_now(module: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"renamed to MCPServer .* pin 'mcp<2'"):
+        importlib.import_module(module)
 
 
 def test_transports_that_are_not_served_say_what_is() -> None:

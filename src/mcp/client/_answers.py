@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar, cast
@@ -103,18 +104,24 @@ class Answers(Generic[ContextT]):
             return refusal
         if isinstance(request, types.ElicitRequest):
             assert self.elicitation is not None
-            return _without_content(request, await self.elicitation(context, request.params))
+            return _without_content(request, await _awaitable(request, self.elicitation(context, request.params)))
         if isinstance(request, types.CreateMessageRequest):
             assert self.sampling is not None
-            return await self.sampling(context, request.params)
+            return await _awaitable(request, self.sampling(context, request.params))
         assert self.list_roots is not None
-        return await self.list_roots(context)
+        return await _awaitable(request, self.list_roots(context))
 
     def _declares(self, mode: str) -> bool:
         declared = self.elicitation_capabilities
         if declared is None or (declared.form is None and declared.url is None):
             return True if declared is None else mode == "form"
         return getattr(declared, mode) is not None
+
+
+def _awaitable(request: types.InputRequest, answer: Awaitable[AnswerT]) -> Awaitable[AnswerT]:
+    if not inspect.isawaitable(answer):
+        raise TypeError(f"The callback for {request.method!r} must be an async function, and this one is not")
+    return answer
 
 
 def _without_content(request: types.InputRequest, answer: AnswerT) -> AnswerT:

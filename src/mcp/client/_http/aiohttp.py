@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import io
+import os
+import socket
+import ssl
 import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -22,6 +25,8 @@ _CONNECT_TIMEOUT: Final = 30.0
 _READ_TIMEOUT: Final = 300.0
 # A server ends a response stream right after the response. One that does not loses the connection after this time.
 _LINGER: Final = 1.0
+# What OpenSSL calls an answer that is no TLS at all; the name depends on its version.
+_NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 # aiohttp warns of larger bodies that are plain bytes: it would write them in one go, and block the loop for that long.
 _MAX_PLAIN_BODY: Final = 2**20
 
@@ -88,7 +93,7 @@ class AiohttpBackend:
             data = body if len(body) <= _MAX_PLAIN_BODY else io.BytesIO(body)
             response = await self._session.post(target, data=data, headers=headers, allow_redirects=False)
         except _REFUSALS as error:
-            raise ConnectError(describe(error)) from error
+            raise ConnectError(refusal(error)) from error
         except _FAILURES as error:
             raise NetworkError(describe(error)) from error
         except RuntimeError as error:
@@ -124,6 +129,23 @@ class AiohttpBackend:
 def describe(error: BaseException) -> str:
     """Return an error's text, or its name where it has none."""
     return str(error) or type(error).__name__
+
+
+def refusal(error: BaseException) -> str:
+    """Say why there is no connection. The library's own text names its settings, which the user has never seen."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return str(error.certificate_error)
+    if not isinstance(error, aiohttp.ClientConnectorError):
+        return describe(error)
+    reason = error.os_error
+    if isinstance(reason, ssl.SSLError):
+        return "it does not speak TLS; is it an http:// URL?" if reason.reason in _NO_TLS else str(reason)
+    if isinstance(reason, socket.gaierror) and reason.strerror:
+        return reason.strerror
+    if isinstance(reason, ConnectionRefusedError):
+        return "connection refused; is the server running?"
+    # asyncio writes the address into the text, which the URL has named already.
+    return os.strerror(reason.errno) if reason.errno else describe(reason)
 
 
 def _proxy_for(url: str) -> str | None:

@@ -103,3 +103,9 @@ def origin(url: str) -> tuple[str, str, int]:
     """Return scheme, host and port: what must stay the same when a redirect is followed."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def without_secrets(url: str) -> str:
+    """Return the URL as error texts may show it: without a password and without a query, which may hold a token."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 from urllib.parse import urljoin
 
@@ -34,6 +35,7 @@ from mcp.client._http.backend import (
     TransportFailure,
     check_url,
     origin,
+    without_secrets,
 )
 from mcp.shared.exceptions import MCPError
 from mcp_types.jsonrpc import (
@@ -51,6 +53,7 @@ OnFault: TypeAlias = Callable[[Exception], Awaitable[None]]
 
 DEFAULT_MAX_SSE_EVENT_SIZE: Final = 1024 * 1024
 DEFAULT_MAX_JSON_BODY_SIZE: Final = 64 * 1024 * 1024
+_MAX_REASON: Final = 200
 _MAX_ERROR_BODY_SIZE: Final = 1024 * 1024
 _MAX_REDIRECTS: Final = 5
 
@@ -134,7 +137,7 @@ class HTTPLink:
             return TransportFailure(f"The HTTP exchange failed: {error}")
         own = error.__cause__ if self._backend.raises_own_errors else None
         if not isinstance(own, Exception):
-            own = StreamableHTTPError(f"{self._url} cannot be reached: {error}")
+            own = StreamableHTTPError(f"{without_secrets(self._url)} cannot be reached: {error}")
             own.__cause__ = error.__cause__
         return TransportFailure(f"The server cannot be reached: {error}", connect_error=own)
 
@@ -186,7 +189,7 @@ class HTTPLink:
     ) -> Response | ErrorResponse:
         status = response.status
         if not 200 <= status < 300:
-            return await _read_failure(response, status)
+            return await _read_failure(response, status, self._url)
         if status == 202:
             raise MCPError(INVALID_REQUEST, "server answered a request with 202 Accepted")
         content_type = response.header("content-type")
@@ -268,17 +271,34 @@ async def read_body(response: HTTPResponse, limit: int | None) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-async def _read_failure(response: HTTPResponse, status: int) -> ErrorResponse:
+async def _read_failure(response: HTTPResponse, status: int, url: str) -> ErrorResponse:
     """Find the JSON-RPC error in an answer with an error status, or make one of the status."""
+    body = b""
+    message = None
     try:
-        message = read_message(loads(await read_body(response, _MAX_ERROR_BODY_SIZE)))
+        body = await read_body(response, _MAX_ERROR_BODY_SIZE)
+        message = read_message(loads(body))
     except (ValueError, RecursionError, MCPError, NetworkError):
-        message = None
+        pass
     if isinstance(message, ErrorResponse):
         return message
     if status == 404:
-        return ErrorResponse(None, METHOD_NOT_FOUND, "Not Found", {"httpStatus": status})
-    return ErrorResponse(None, INTERNAL_ERROR, "Server returned an error response", {"httpStatus": status})
+        text = f"Not Found: no MCP endpoint at {without_secrets(url)}"
+        return ErrorResponse(None, METHOD_NOT_FOUND, text, {"httpStatus": status})
+    text = f"Server returned an error response (HTTP {status}: {_reason(response, status, body)})"
+    return ErrorResponse(None, INTERNAL_ERROR, text, {"httpStatus": status})
+
+
+def _reason(response: HTTPResponse, status: int, body: bytes) -> str:
+    """The body, if it is a short text for people; the status's usual name if not."""
+    if (response.header("content-type") or "").lower().startswith("text/plain"):
+        text = " ".join(body.decode(errors="replace").split())
+        if text:
+            return text[:_MAX_REASON]
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "not a status of HTTP"
 
 
 def _redirect_target(url: str, location: str | None) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 import pydantic_core
@@ -88,6 +88,9 @@ def to_block(value: object) -> dict[str, Any]:
         value = value.to_embedded_resource()
     if isinstance(value, BLOCKS):
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if isinstance(value, Coroutine):
+        value.close()  # it is reported here, so it need not warn that nobody awaited it
+        raise InvalidOutput("the function returned a coroutine; an 'await' is missing before the call that made it")
     return _text(text_of(value))
 
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 from typing_extensions import TypeAliasType, TypedDict, is_typeddict
 
 from mcp.server.mcpserver._json_schema import JsonSchema, SchemaGenerator, may_hold_floats, plain_schema, title_of
+from mcp.server.mcpserver._typed_dicts import with_readable_typed_dicts
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.utilities.types import Audio, File, Image
 from mcp_types import (
@@ -138,7 +139,7 @@ def read_shape(function: str, annotation: Any, structured_output: bool | None) -
         if structured_output:
             raise InvalidSignature(f"Function {function}: return annotation required for structured output")
         return None
-    shape = _read(function, annotation, explicit=structured_output is True)
+    shape = _read(function, with_readable_typed_dicts(annotation), explicit=structured_output is True)
     if structured_output and (shape is None or shape.schema is None):
         raise InvalidSignature(
             f"Function {function}: return type {annotation} is not serializable for structured output"

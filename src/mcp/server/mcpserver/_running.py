@@ -91,6 +91,19 @@ async def serve_app(app: Starlette, *, host: str, port: int, log_level: str) -> 
         sys.exit(_STARTUP_FAILED)
 
 
+def refuse_running_loop(instead: str) -> None:
+    """Say what to do in a program that has an event loop already, a notebook for example.
+
+    Raises:
+        RuntimeError: This one has.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError(f"Already running asyncio in this thread; {instead}")
+
+
 def run_in_fast_loop(main: Callable[[], Awaitable[None]]) -> None:
     """Run `main` in a new event loop, uvloop's where it is installed. Ctrl-C ends it like any other end.
 

@@ -167,6 +167,7 @@ class Serving(Generic[LifespanResultT]):
         Raises:
             ValueError: The transport is unknown.
             TypeError: The transport has no such option.
+            RuntimeError: An event loop runs in this thread already.
         """
         runners: dict[str, Callable[..., Coroutine[Any, Any, None]]] = {
             "stdio": self.run_stdio_async,
@@ -186,8 +187,9 @@ class Serving(Generic[LifespanResultT]):
             configure_logging(self.settings.log_level)
             run_stdio(self._lowlevel_server)
             return
-        from mcp.server.mcpserver._running import run_in_fast_loop
+        from mcp.server.mcpserver._running import refuse_running_loop, run_in_fast_loop
 
+        refuse_running_loop(f"await {runner.__name__}(...) instead of run()")
         run_in_fast_loop(functools.partial(runner, **kwargs))
 
     async def run_stdio_async(self) -> None:

@@ -330,6 +330,11 @@ def _boundary(security: RequestStateSecurity | None, name: str | None) -> Reques
     if security is None:
         # A key of this process binds tokens to this server already; its name adds nothing that could be missing.
         return RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name or _DEFAULT_NAME)
+    if not isinstance(security, RequestStateSecurity):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            "request_state_security must be a RequestStateSecurity, for example RequestStateSecurity(keys=[key]); "
+            f"got {type(security).__name__}"
+        )
     if not name and security.audience is None:
         raise ValueError(
             "request_state_security is configured but this server has no name. Servers that share a secret tell their "
