@@ -7,6 +7,7 @@ import os
 import re
 import socket
 import ssl
+import sys
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
@@ -457,10 +458,15 @@ async def test_any_other_redirect_fails_the_call_and_names_the_target(status: st
 @pytest.mark.parametrize(
     "location", ["http://[::1", "//[x]/mcp", "http://127.0.0.1:99999/mcp", "http://127.0.0.1:-1/", "javascript:x", ""]
 )
-async def test_a_redirect_to_what_is_no_url_fails_the_call(location: str) -> None:
+async def test_a_redirect_to_what_is_no_url_fails_the_call(location: str, anyio_backend_name: str) -> None:
     error = await failed_call(say(lambda seen: response("", None, "307 Temporary Redirect", location=location)))
+    if error.code == CONNECTION_CLOSED:
+        # The newest httpx2 for Python 3.10 reads the location even if it shall not follow it, and raises.
+        assert (anyio_backend_name, sys.version_info[:2]) == ("trio", (3, 10))
+        return
     assert error.code == INVALID_REQUEST
-    assert error.message.startswith(f"Redirect to {location} not followed")
+    # Python 3.10 takes `[x]` for a host: there the target is a URL, but one of another server.
+    assert re.match(rf"Redirect to (http:)?{re.escape(location)} not followed", error.message)
 
 
 async def test_a_redirect_loop_ends() -> None:
