@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import types
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ import pytest
 from tests.docs.pages import anchors, blocks, links, pages, programs
 from tests.programs import ROOT
 
+# A block may begin with the name of the file that it is.
+FILES = re.compile(r"^# (\w+)\.py$", re.MULTILINE)
 PAGES = {path.relative_to(ROOT).as_posix(): path for path in pages()}
 # `docs/design.md` shows sketches of interfaces, not programs.
 PROGRAMS = {
@@ -34,8 +37,10 @@ def module(request: pytest.FixtureRequest) -> Iterator[types.ModuleType]:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-async def test_every_program_runs(program: str, module: types.ModuleType) -> None:
+async def test_every_program_runs(program: str, module: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     path, source = PROGRAMS[program]
+    for file in FILES.findall(source):  # what one file of the program imports from another one is in the same module
+        monkeypatch.setitem(sys.modules, file, module)
     exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
     main = getattr(module, "main", None)
     if inspect.iscoroutinefunction(main):
