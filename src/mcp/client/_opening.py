@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import mcp_types as types
 from mcp._engine.duplex import DuplexLink
@@ -87,6 +87,11 @@ class SessionOpening(SessionRequests):
     def protocol_version(self) -> str | None:
         """The negotiated protocol version; `None` before a version is negotiated."""
         return self._version
+
+    @property
+    def era(self) -> Literal["modern", "legacy"] | None:
+        """The era of the negotiated version: modern without a handshake, legacy with one."""
+        return None if self._era is None else self._era.name
 
     @property
     def server_info(self) -> types.Implementation | None:

@@ -73,7 +73,8 @@ class Client:
     ```
 
     Args:
-        server: A server object of this process, the URL of an MCP endpoint, or a transport.
+        server: A server object of this process, the URL of an MCP endpoint, or a transport: any async context manager
+            that yields a pair of message streams.
         raise_exceptions: Show the text and the cause of a server object's unexpected exceptions.
         read_timeout_seconds: Seconds to wait for each answer; `None` for any time.
         sampling_callback: Answers questions to a model.
@@ -83,7 +84,8 @@ class Client:
         log_level: The least severe log message to ask for.
         message_handler: Receives every notification, and faults of the transport.
         client_info: Who this client is.
-        mode: `"auto"` asks the server which protocol version to speak; a version speaks it without asking.
+        mode: `"auto"` asks the server which protocol version to speak and falls back to the handshake of older
+            versions; `"legacy"` begins with that handshake; a version is spoken without asking.
         prior_discover: With a version as `mode`: what the server answered to `server/discover` earlier.
         elicitation_callback: Answers questions to the user.
         input_required_max_rounds: How often a call may be sent again with answers or state; 0 answers nothing.
@@ -205,6 +207,11 @@ class Client:
     def protocol_version(self) -> str:
         """The negotiated protocol version."""
         return cast("str", self.session.protocol_version)
+
+    @property
+    def era(self) -> Literal["modern", "legacy"]:
+        """The era of that version: modern (each request stands alone) or legacy (a handshake opens a session)."""
+        return cast('Literal["modern", "legacy"]', self.session.era)
 
     @property
     def server_info(self) -> types.Implementation | None:
