@@ -166,9 +166,9 @@ class Connection:
         ended, self._ended = self._ended, anyio.Event()
         ended.set()
 
-    async def _send_quietly(self, message: dict[str, Any]) -> None:
+    async def _send_quietly(self, message: dict[str, Any], via: Send | None = None) -> None:
         try:
-            await self._send(message)
+            await (via or self._send)(message)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             logger.debug("The peer is gone; dropping a message", exc_info=True)
 
@@ -182,6 +182,7 @@ class Connection:
         request_id: RequestId | None = None,
         hear: Hear | None = None,
         reason: Callable[[], str] = lambda: "caller cancelled",
+        via: Send | None = None,
     ) -> dict[str, Any]:
         """Ask the peer and wait for its answer, in the caller's task; cancelling the caller tells the peer.
 
@@ -191,12 +192,14 @@ class Connection:
             request_id: The id to use instead of one of the connection's own.
             hear: Hears, in order and before this returns, the notifications that `pass_on` gives to this request.
             reason: Says why the caller no longer waits, when it was cancelled.
+            via: Writes the request; `None` for the connection's own way.
 
         Raises:
             MCPError: The peer answered an error, or the pipe ended first (`-32000`).
         """
         if self._closed:
             raise _closed()
+        send = self._send if via is None else via
         own_id = request_id is None
         request_id, message = self._peer.request(method, params, request_id)
         if own_id and hear is not None:
@@ -205,7 +208,7 @@ class Connection:
         self._asking += 1
         try:
             try:
-                await self._send(message)
+                await send(message)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
                 raise _closed() from error
             return await mailbox.wait(hear)
@@ -213,7 +216,7 @@ class Connection:
             farewell = self._peer.abandon(request_id, reason())
             if farewell is not None and method not in _UNANNOUNCED:
                 with anyio.move_on_after(COURTESY_SECONDS, shield=True):
-                    await self._send_quietly(farewell)
+                    await self._send_quietly(farewell, via)
             raise
         finally:
             self._asking -= 1
@@ -227,6 +230,7 @@ class Connection:
         *,
         timeout: float | None = None,
         hear: Hear | None = None,
+        via: Send | None = None,
     ) -> dict[str, Any]:
         """Ask the peer, as `request` does, for a limited time."""
         with anyio.move_on_after(timeout) as clock:
@@ -234,13 +238,18 @@ class Connection:
             def reason() -> str:
                 return f"timed out after {timeout:g}s" if clock.cancel_called else "caller cancelled"
 
-            return await self.request(method, params, hear=hear, reason=reason)
+            return await self.request(method, params, hear=hear, reason=reason, via=via)
         raise MCPError(REQUEST_TIMEOUT, f"Request {method!r} timed out")
 
     @property
     def is_open(self) -> bool:
         """Whether the pipe still carries messages."""
         return not self._closed
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a request of the peer runs that does not wait for the peer itself."""
+        return self._running > self._asking
 
     async def notify(self, method: str, params: dict[str, Any] | None) -> None:
         """Tell the peer something; dropped if it is gone."""

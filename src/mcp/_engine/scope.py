@@ -12,6 +12,9 @@ from mcp._protocol.metadata import ClientFacts
 from mcp_types import ProgressToken
 from mcp_types.jsonrpc import RequestId
 
+CloseStream: TypeAlias = Callable[[], Awaitable[None]]
+"""Drop the HTTP response that a stream goes out on, so that the client comes back for the rest."""
+
 Notify: TypeAlias = Callable[[str, dict[str, Any] | None], Awaitable[None]]
 """Send one notification (method, params) to the peer that sent the message this scope stands for."""
 
@@ -80,6 +83,8 @@ class RequestScope:
         lifespan_context: What the server's lifespan yielded.
         request: The transport's request object (Starlette's `Request` on HTTP); `None` elsewhere.
         headers: The HTTP headers, names in lower case; `None` elsewhere.
+        close_stream: Drops this request's response stream; `None` where the client could not come back for it.
+        close_channel: The same for the channel's stream.
         raise_exceptions: Whether the caller wants an unexpected exception's text and cause (in-memory tests).
         last_progress: The progress reported last (it must grow).
         finished: Whether the request has been answered; nothing may be sent for it any more.
@@ -101,6 +106,8 @@ class RequestScope:
     lifespan_context: Any = None
     request: Any = None
     headers: Mapping[str, str] | None = None
+    close_stream: CloseStream | None = None
+    close_channel: CloseStream | None = None
     raise_exceptions: bool = False
     last_progress: float | None = None
     finished: bool = False

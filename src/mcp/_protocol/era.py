@@ -11,9 +11,14 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from mcp_types.methods import CLIENT_NOTIFICATIONS, CLIENT_REQUESTS, SPEC_CLIENT_METHODS
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import (
+    KNOWN_PROTOCOL_VERSIONS,
+    LATEST_HANDSHAKE_VERSION,
+    MODERN_PROTOCOL_VERSIONS,
+    is_version_at_least,
+)
 
-SERVED_VERSIONS: Final[tuple[str, ...]] = tuple(reversed(MODERN_PROTOCOL_VERSIONS))
+SERVED_VERSIONS: Final[tuple[str, ...]] = tuple(reversed(KNOWN_PROTOCOL_VERSIONS))
 """Every protocol revision that a server answers, newest first (`server/discover`, `-32022`)."""
 
 
@@ -53,3 +58,13 @@ def defines_request(method: str, version: str) -> bool:
 def defines_notification(method: str, version: str) -> bool:
     """Whether a client may send this notification under this revision."""
     return not method.startswith("notifications/") or (method, version) in CLIENT_NOTIFICATIONS
+
+
+def polls_streams(version: str) -> bool:
+    """Whether clients of this legacy revision come back for the rest of a stream that the server drops."""
+    return is_version_at_least(version, LATEST_HANDSHAKE_VERSION)
+
+
+def errors_need_id(version: str) -> bool:
+    """Whether an error that answers no request has the id `null` under this revision, instead of none."""
+    return not is_version_at_least(version, LATEST_HANDSHAKE_VERSION)

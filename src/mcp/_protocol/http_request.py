@@ -18,11 +18,9 @@ from mcp._protocol.headers import (
 from mcp._protocol.jsonrpc import (
     INVALID_MESSAGE_TEXT,
     PARSE_ERROR_TEXT,
-    ErrorResponse,
     Message,
     Notification,
     Request,
-    Response,
     loads,
     read_message,
 )
@@ -35,7 +33,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 VERSION_MISMATCH_TEXT = "mcp-protocol-version header does not match the request envelope's protocol version"
 METHOD_MISMATCH_TEXT = "mcp-method header does not match the request body's method"
 
-_DEFAULT_LEGACY_VERSION = "2025-03-26"  # what a request without any version counts as
+DEFAULT_LEGACY_VERSION: Final = "2025-03-26"
+"""What a legacy request without a version header counts as, where nothing else is known of its client."""
 
 
 @dataclass(slots=True)
@@ -112,25 +111,6 @@ def classify(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Classified:
         return LegacyMessage(message, read.version)
     # streamable-http: a body is one request or notification; a modern server never asks, so nothing answers it.
     return Rejection(400, INVALID_REQUEST, INVALID_MESSAGE_TEXT)
-
-
-def refuse_legacy(legacy: LegacyMessage) -> Rejection:
-    """Answer a legacy message for a server that serves modern revisions only, naming these.
-
-    versioning: "Outcome matrix", and the advice that a refused `initialize` names the supported versions.
-    """
-    message = legacy.message
-    if isinstance(message, Response | ErrorResponse):
-        return Rejection(400, INVALID_REQUEST, INVALID_MESSAGE_TEXT)
-    request_id = message.request_id if isinstance(message, Request) else None
-    requested = legacy.version
-    if message.method == "initialize":
-        offered = (message.params or {}).get("protocolVersion")
-        requested = offered if isinstance(offered, str) else requested or _DEFAULT_LEGACY_VERSION
-    if requested is None:
-        # streamable-http: a server that has no older clients demands the header.
-        return Rejection(400, HEADER_MISMATCH, "mcp-protocol-version header is missing", None, request_id)
-    return _rejection(unsupported_version(requested), request_id)
 
 
 def negotiate_accept(accept: str | None) -> Literal["json", "sse", "both"] | None:

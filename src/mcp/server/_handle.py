@@ -206,6 +206,8 @@ def _context(scope: RequestScope) -> ServerRequestContext[Any, Any]:
         request_id=scope.request_id,
         meta=_handler_meta(scope.meta),
         request=scope.request,
+        close_sse_stream=scope.close_stream,
+        close_standalone_sse_stream=scope.close_channel,
     )
 
 

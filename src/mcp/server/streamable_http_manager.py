@@ -8,16 +8,18 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final
 
+import anyio
+
 from mcp._protocol.errors import Rejection
 from mcp._protocol.headers import MCP_PROTOCOL_VERSION as MCP_PROTOCOL_VERSION_HEADER
 from mcp._protocol.headers import MCP_SESSION_ID as MCP_SESSION_ID_HEADER
 from mcp._protocol.http_request import (
+    DEFAULT_LEGACY_VERSION,
     LegacyMessage,
     ModernNotification,
     ModernRequest,
     classify,
     negotiate_accept,
-    refuse_legacy,
 )
 from mcp._protocol.jsonrpc import error_message
 from mcp.server._http.asgi import (
@@ -32,7 +34,9 @@ from mcp.server._http.asgi import (
     send_body,
     send_json,
 )
+from mcp.server._http.legacy import LegacyEndpoint
 from mcp.server._http.modern import LISTEN_METHOD, HTTPServer, ModernEndpoint
+from mcp.server._http.resumable import Storage
 from mcp.server._http.watch import KEEP_ALIVE_INTERVAL
 from mcp.server.streamable_http import EventStore
 from mcp.server.transport_security import (
@@ -66,10 +70,8 @@ DEFAULT_MAX_SESSIONS: Final = 10_000
 DEFAULT_SESSION_IDLE_TIMEOUT: Final = 1800
 DEFAULT_SHUTDOWN_TIMEOUT: Final = 5.0
 """Seconds that running calls have to end when the server stops."""
-DEFAULT_NEGOTIATED_VERSION: Final = "2025-03-26"
+DEFAULT_NEGOTIATED_VERSION: Final = DEFAULT_LEGACY_VERSION
 """The revision that a legacy request without a version header counts as."""
-
-_POST_ONLY = (b"allow", b"POST")
 
 
 class StreamableHTTPSessionManager:
@@ -149,8 +151,22 @@ class StreamableHTTPSessionManager:
         self.is_superseded = False
         self._security = SecurityCheck(security_settings)
         self._modern = ModernEndpoint(app, json_response=json_response, keep_alive_interval=keep_alive_interval)
+        self._legacy = LegacyEndpoint(
+            app,
+            json_response=json_response,
+            stateless=stateless,
+            storage=None if event_store is None else Storage(event_store, retry_interval),
+            idle_timeout=session_idle_timeout,
+            max_sessions=max_sessions,
+            keep_alive_interval=keep_alive_interval,
+        )
         self._was_started = False
         self.is_running = False
+
+    @property
+    def open_sessions(self) -> int:
+        """How many legacy sessions are open."""
+        return self._legacy.open_sessions
 
     @property
     def asgi_app(self) -> ASGIApp:
@@ -179,26 +195,37 @@ class StreamableHTTPSessionManager:
                 "TransportSecuritySettings(allowed_hosts=[...], allowed_origins=[...]) to check them, or "
                 "TransportSecuritySettings(enable_dns_rebinding_protection=False) to say that it is meant"
             )
+        failure: BaseException | None = None
         async with self.app.lifespan(self.app) as lifespan_context:
-            self._modern.lifespan_context = lifespan_context
-            self.is_running = True
-            timeout = 0.0  # what an exception that leaves the body deserves
-            try:
-                yield
-                timeout = self.shutdown_timeout
-            finally:
-                self.is_running = False
-                await self.stop(timeout)
+            self._modern.lifespan_context = self._legacy.lifespan_context = lifespan_context
+            async with anyio.create_task_group() as self._legacy.host:
+                self.is_running = True
+                timeout = 0.0  # what an exception that leaves the body deserves
+                try:
+                    yield
+                    timeout = self.shutdown_timeout
+                except Exception as error:  # it must not leave as a member of the task group's exception
+                    failure = error
+                finally:
+                    self.is_running = False
+                    await self.stop(timeout)
+                    self._legacy.host.cancel_scope.cancel()
+            if failure is not None:
+                raise failure
 
     async def stop(self, timeout: float) -> None:
-        """End `subscriptions/listen` streams in good order, then wait for running calls and cancel late ones.
+        """End legacy sessions, and `subscriptions/listen` streams in good order; wait for running modern calls.
+
+        Modern calls that take longer are cancelled; legacy ones are at once.
 
         For those who run the ASGI server themselves and hear of its end before `run()` is left.
 
         Args:
             timeout: Seconds that running calls have to end.
         """
-        await self._modern.stop(timeout)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._legacy.stop)
+            await self._modern.stop(timeout)
 
     async def handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI request.
@@ -215,8 +242,7 @@ class StreamableHTTPSessionManager:
             await send_json(send, refused.status, rejection_body(refused))
             return
         if not is_post:
-            # streamable-http: a server without legacy sessions has nothing to GET or DELETE.
-            await send_body(send, 405, b"", _POST_ONLY)
+            await self._legacy.serve_other(scope, headers, receive, send)
             return
         try:
             body = await read_body(headers, receive, self.max_request_body_size)
@@ -239,7 +265,7 @@ class StreamableHTTPSessionManager:
             await send_body(send, 202, b"")  # whatever becomes of it, there is no more to say
             await self._modern.notified(found, headers)
         elif isinstance(found, LegacyMessage):
-            await _reject(send, refuse_legacy(found))
+            await self._legacy.post(found, scope, headers, body, receive, send)
         else:
             await _reject(send, found)
 

@@ -16,7 +16,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings, default_security
 from mcp.shared.exceptions import MCPError
-from tests.server.http.fakes import FakeConnection, metadata, request_body, request_headers
+from tests.server.http.fakes import VERSION, FakeConnection, metadata, request_body, request_headers
 from tests.server.http.servers import Context, Workshop, ask, running
 
 
@@ -164,7 +164,8 @@ async def test_a_body_above_the_limit_is_413_and_names_the_setting(chunked: bool
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS", "HEAD"])
 async def test_other_methods_are_405(method: str) -> None:
     async with running(Workshop()) as manager:
-        answer = await ask(manager, FakeConnection(b"", {"accept": "text/event-stream"}, method=method))
+        headers = {"accept": "text/event-stream", "mcp-protocol-version": VERSION}
+        answer = await ask(manager, FakeConnection(b"", headers, method=method))
     assert answer.status == 405
     assert answer.headers["allow"] == "POST"
     assert answer.body == b""
@@ -326,7 +327,10 @@ async def test_an_unsupported_version_is_400_and_names_the_supported_ones() -> N
         answer = await ask(manager, FakeConnection(json.dumps(body).encode(), headers))
     assert answer.status == 400
     assert answer.json["error"]["code"] == -32022
-    assert answer.json["error"]["data"] == {"supported": ["2026-07-28"], "requested": "2099-01-01"}
+    assert answer.json["error"]["data"] == {
+        "supported": ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"],
+        "requested": "2099-01-01",
+    }
 
 
 @pytest.mark.rule("SERR-09", "VER-19")
@@ -337,23 +341,6 @@ async def test_missing_metadata_is_400() -> None:
         answer = await ask(manager, FakeConnection(body))
     assert answer.status == 400
     assert answer.json["error"]["code"] == -32602
-
-
-@pytest.mark.rule("SERR-16", "HTTP-B-05", "HTTP-B-08")
-async def test_a_legacy_initialize_is_told_which_versions_are_served() -> None:
-    body = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}},
-    }
-    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-    async with running(Workshop()) as manager:
-        answer = await ask(manager, FakeConnection(json.dumps(body).encode(), headers))
-    assert answer.status == 400
-    assert answer.json["id"] == 1
-    assert answer.json["error"]["code"] == -32022
-    assert answer.json["error"]["data"] == {"supported": ["2026-07-28"], "requested": "2025-06-18"}
 
 
 @pytest.mark.rule("VER-19")

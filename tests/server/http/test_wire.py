@@ -16,7 +16,7 @@ import mcp_types as types
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
-from tests.server.http.fakes import request_body, request_headers
+from tests.server.http.fakes import VERSION, request_body, request_headers
 from tests.server.http.servers import Context
 from tests.server.http.serving import PATIENCE, Answer, connected, post, raw, send, serving
 
@@ -169,7 +169,7 @@ def test_a_chunked_body_is_read(shop: tuple[Shop, int]) -> None:
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS", "HEAD"])
 def test_other_methods_are_405(shop: tuple[Shop, int], method: str) -> None:
     with connected(shop[1]) as connection:
-        connection.request(method, "/mcp", headers={"accept": "text/event-stream"})
+        connection.request(method, "/mcp", headers={"accept": "text/event-stream", "mcp-protocol-version": VERSION})
         answer = Answer(connection.getresponse())
     assert answer.status == 405
     assert answer.headers["allow"] == "POST"

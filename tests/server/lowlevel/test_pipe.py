@@ -15,6 +15,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
 from tests.server.lowlevel.wire import PREFIX, meta, pipe
 
+SERVED = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
 Context = ServerRequestContext[Any, Any]
 HELLO: dict[str, Any] = {
     "protocolVersion": "2025-11-25",
@@ -59,7 +60,7 @@ async def test_only_an_accepted_request_decides_the_era() -> None:
         await client.request(1, "tools/list", {"_meta": refused})
         error = await client.error()
         assert (error.code, error.message) == (-32022, "Unsupported protocol version")
-        assert error.data == {"supported": ["2026-07-28"], "requested": "2099-01-01"}
+        assert error.data == {"supported": SERVED, "requested": "2099-01-01"}
         await client.request(2, "initialize", HELLO, modern=False)
         assert (await client.result()).result["protocolVersion"] == "2025-11-25"
 
@@ -106,7 +107,7 @@ async def test_on_a_modern_connection_a_handshake_is_refused_naming_the_versions
         -32022,
         "connection is serving the 2026-07-28 protocol; the initialize handshake is not accepted",
     )
-    assert error.data == {"supported": ["2026-07-28"], "requested": "2025-06-18"}
+    assert error.data == {"supported": SERVED, "requested": "2025-06-18"}
 
 
 @pytest.mark.rule("LOW-37", "BASE-S-02")

@@ -209,7 +209,7 @@ async def test_discover_answers_from_what_is_registered_now() -> None:
         second = await client.call("server/discover")
     assert first["capabilities"] == {}
     assert second["capabilities"] == {"tools": {"listChanged": False}}
-    assert first["supportedVersions"] == [VERSION]
+    assert first["supportedVersions"] == [VERSION, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
     assert first["instructions"] == "how"
     assert first["_meta"]["io.modelcontextprotocol/serverInfo"] == {
         "name": "s",
