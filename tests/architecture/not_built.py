@@ -84,12 +84,7 @@ NAMES: dict[str, set[str]] = {
         "ReceiveResultT",  # is missing
     },
     "mcp.client.streamable_http": {
-        "DEFAULT_RECONNECTION_DELAY_MS",  # is missing
-        "LAST_EVENT_ID",  # is missing
-        "MAX_RECONNECTION_ATTEMPTS",  # is missing
-        "MCP_SESSION_ID",  # is missing
         "RequestContext",  # is missing
-        "ResumptionError",  # is missing
         "StreamableHTTPTransport.handle_get_stream",  # is missing
         "StreamableHTTPTransport.post_writer",  # is missing
         "StreamableHTTPTransport.terminate_session",  # is missing

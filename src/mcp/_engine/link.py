@@ -35,6 +35,8 @@ class OutgoingRequest:
         version: The protocol revision the request is made under; `None` before one is known.
         headers: Transport headers beyond the standard ones (`Mcp-Param-*`, a caller's own).
         time_is_over: Says how long was waited, once a time limit has ended the waiting; `None` until then.
+        resumption_token: Where to resume the answer from, instead of asking anew (legacy HTTP).
+        on_resumption_token: Told each place from which the answer can be resumed (legacy HTTP).
     """
 
     request_id: RequestId
@@ -43,6 +45,8 @@ class OutgoingRequest:
     version: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     time_is_over: Callable[[], str | None] | None = None
+    resumption_token: str | None = None
+    on_resumption_token: Callable[[str], Awaitable[None]] | None = None
 
     @property
     def cancel_reason(self) -> str:

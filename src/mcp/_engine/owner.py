@@ -45,7 +45,7 @@ class Owned(Generic[T]):
         self._task: object = None
 
     async def __aenter__(self) -> T:
-        self._task = _start(self._own)
+        self._task = start_apart(self._own)
         try:
             await self._entered.wait()
         except BaseException:
@@ -100,7 +100,7 @@ def _sole(error: BaseException) -> BaseException:
     return error
 
 
-def _start(work: Callable[[], Coroutine[Any, Any, None]]) -> object:
+def start_apart(work: Callable[[], Coroutine[Any, Any, None]]) -> object:
     """Run something in a task that belongs to the event loop alone, with the caller's context variables."""
     try:
         return asyncio.get_running_loop().create_task(work())

@@ -15,8 +15,13 @@ import asyncio
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from mcp.client._http.backend import HTTPBackend, StreamableHTTPError, check_url
-from mcp.client._http.exchange import DEFAULT_MAX_JSON_BODY_SIZE, DEFAULT_MAX_SSE_EVENT_SIZE, HTTPLink, OnFault
+from mcp._protocol.headers import LAST_EVENT_ID, MCP_SESSION_ID
+from mcp._protocol.headers import MCP_PROTOCOL_VERSION as MCP_PROTOCOL_VERSION_HEADER
+from mcp.client._http.backend import HTTPBackend, ResumptionError, StreamableHTTPError, check_url
+from mcp.client._http.exchange import HTTPLink
+from mcp.client._http.resumable import DEFAULT_MAX_RECONNECTION_ATTEMPTS as MAX_RECONNECTION_ATTEMPTS
+from mcp.client._http.resumable import DEFAULT_RECONNECTION_DELAY_MS
+from mcp.client._http.wire import DEFAULT_MAX_JSON_BODY_SIZE, DEFAULT_MAX_SSE_EVENT_SIZE, OnFault, Wire
 from mcp.client._transport import TransportStreams
 
 if TYPE_CHECKING:
@@ -25,6 +30,12 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_MAX_JSON_BODY_SIZE",
     "DEFAULT_MAX_SSE_EVENT_SIZE",
+    "DEFAULT_RECONNECTION_DELAY_MS",
+    "LAST_EVENT_ID",
+    "MAX_RECONNECTION_ATTEMPTS",
+    "MCP_PROTOCOL_VERSION_HEADER",
+    "MCP_SESSION_ID",
+    "ResumptionError",
     "StreamableHTTPError",
     "StreamableHTTPTransport",
     "create_mcp_http_client",
@@ -41,6 +52,8 @@ class StreamableHTTPTransport:
         max_json_body_size: The largest JSON body to accept, in bytes; `None` for any.
         http_client: The HTTP client to send with; by default one of the transport's own.
         terminate_on_close: Whether to end a server-side session (handshake-era servers) when the transport closes.
+        max_reconnection_attempts: How often in a row to ask in vain for the rest of a stream that broke off
+            (handshake-era servers).
 
     Raises:
         ValueError: A size is not positive.
@@ -54,6 +67,7 @@ class StreamableHTTPTransport:
         max_json_body_size: int | None = DEFAULT_MAX_JSON_BODY_SIZE,
         http_client: httpx2.AsyncClient | None = None,
         terminate_on_close: bool = True,
+        max_reconnection_attempts: int = MAX_RECONNECTION_ATTEMPTS,
     ) -> None:
         for name, size in (("max_sse_event_size", max_sse_event_size), ("max_json_body_size", max_json_body_size)):
             if size is not None and size <= 0:
@@ -63,6 +77,7 @@ class StreamableHTTPTransport:
         self._max_json_body_size = max_json_body_size
         self._http_client = http_client
         self._terminate_on_close = terminate_on_close
+        self._max_reconnection_attempts = max_reconnection_attempts
 
     def open_link(self, on_fault: OnFault | None = None) -> HTTPLink:
         """Make a link to the endpoint, inside a running event loop; nothing is sent yet.
@@ -71,12 +86,17 @@ class StreamableHTTPTransport:
             StreamableHTTPError: The URL is no HTTP URL.
         """
         check_url(self.url)
-        return HTTPLink(
+        wire = Wire(
             self._make_backend(),
             self.url,
             max_sse_event_size=self._max_sse_event_size,
             max_json_body_size=self._max_json_body_size,
             on_fault=on_fault,
+        )
+        return HTTPLink(
+            wire,
+            terminate_on_close=self._terminate_on_close,
+            max_reconnection_attempts=self._max_reconnection_attempts,
         )
 
     def _make_backend(self) -> HTTPBackend:
@@ -108,6 +128,7 @@ def streamable_http_client(
     terminate_on_close: bool = True,
     max_sse_event_size: int | None = DEFAULT_MAX_SSE_EVENT_SIZE,
     max_json_body_size: int | None = DEFAULT_MAX_JSON_BODY_SIZE,
+    max_reconnection_attempts: int = MAX_RECONNECTION_ATTEMPTS,
 ) -> StreamableHTTPTransport:
     """Describe a transport to an MCP endpoint, to be given to `Client(...)`.
 
@@ -117,6 +138,8 @@ def streamable_http_client(
         terminate_on_close: Whether to end a server-side session (handshake-era servers) when the transport closes.
         max_sse_event_size: The largest server-sent event to accept, in bytes; `None` for any.
         max_json_body_size: The largest JSON body to accept, in bytes; `None` for any.
+        max_reconnection_attempts: How often in a row to ask in vain for the rest of a stream that broke off
+            (handshake-era servers).
 
     Raises:
         ValueError: A size is not positive.
@@ -127,6 +150,7 @@ def streamable_http_client(
         terminate_on_close=terminate_on_close,
         max_sse_event_size=max_sse_event_size,
         max_json_body_size=max_json_body_size,
+        max_reconnection_attempts=max_reconnection_attempts,
     )
 
 

@@ -87,11 +87,11 @@ class AiohttpBackend:
         self._url_text = url
         self._url = URL(url)
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AiohttpResponse:
+    async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> AiohttpResponse:
         target = self._url if url == self._url_text else URL(url)
         try:
-            data = body if len(body) <= _MAX_PLAIN_BODY else io.BytesIO(body)
-            response = await self._session.post(target, data=data, headers=headers, allow_redirects=False)
+            data = body if body is None or len(body) <= _MAX_PLAIN_BODY else io.BytesIO(body)
+            response = await self._session.request(method, target, data=data, headers=headers, allow_redirects=False)
         except _REFUSALS as error:
             raise ConnectError(refusal(error)) from error
         except _FAILURES as error:

@@ -14,6 +14,10 @@ class StreamableHTTPError(Exception):
     """The server could not be reached over HTTP; `__cause__` is the HTTP library's own error."""
 
 
+class ResumptionError(StreamableHTTPError):
+    """A stream cannot be resumed in the way that was asked for."""
+
+
 class NetworkError(Exception):
     """An HTTP library's failure to deliver a request or a response; `__cause__` is its own error."""
 
@@ -70,8 +74,8 @@ class HTTPBackend(Protocol):
     raises_own_errors: bool
     """Whether the library's own errors belong to the caller's world, because the caller chose the library."""
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> HTTPResponse:
-        """Send a POST and return once the response's headers have arrived. Redirects are not followed.
+    async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> HTTPResponse:
+        """Send a request and return once the response's headers have arrived. Redirects are not followed.
 
         Raises:
             ConnectError: The server could not be reached.

@@ -69,8 +69,8 @@ class HttpxBackend:
         self._client = client
         self._owned = owned
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> HttpxResponse:
-        request = self._client.build_request("POST", url, headers=headers, content=body)
+    async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpxResponse:
+        request = self._client.build_request(method, url, headers=headers, content=body)
         try:
             response = await self._client.send(request, stream=True, follow_redirects=False)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol, httpx2.InvalidURL) as error:
