@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from mcp.client._answers import SamplingRole as SamplingRole
     from mcp.client.client import Client as Client
     from mcp.client.session import ClientSession as ClientSession
+    from mcp.client.stdio import StdioServerParameters as StdioServerParameters
+    from mcp.client.stdio import stdio_client as stdio_client
     from mcp.server.session import ServerSession as ServerSession
     from mcp.server.stdio import stdio_server as stdio_server
     from mcp.shared.exceptions import (
@@ -258,6 +260,7 @@ __all__ = [
     "ServerResult",
     "ServerSession",
     "SetLevelRequest",
+    "StdioServerParameters",
     "StopReason",
     "SubscribeRequest",
     "Tool",
@@ -268,6 +271,7 @@ __all__ = [
     "UnsubscribeRequest",
     "UriTemplate",
     "UrlElicitationRequiredError",
+    "stdio_client",
     "stdio_server",
 ]
 
@@ -280,8 +284,10 @@ _HOMES = {
     "MCPError": "mcp.shared.exceptions",
     "SamplingRole": "mcp.client._answers",
     "ServerSession": "mcp.server.session",
+    "StdioServerParameters": "mcp.client.stdio",
     "UriTemplate": "mcp.shared.uri_template",
     "UrlElicitationRequiredError": "mcp.shared.exceptions",
+    "stdio_client": "mcp.client.stdio",
     "stdio_server": "mcp.server.stdio",
 }
 

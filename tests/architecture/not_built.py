@@ -25,7 +25,6 @@ MODULES = {
     "mcp.client.extension",
     "mcp.client.session_group",
     "mcp.client.sse",
-    "mcp.client.stdio",
     "mcp.server.apps",
     "mcp.server.connection",
     "mcp.server.runner",
@@ -91,8 +90,6 @@ NAMES: dict[str, set[str]] = {
     },
     "mcp": {
         "ClientSessionGroup",  # is missing
-        "StdioServerParameters",  # is missing
-        "stdio_client",  # is missing
     },
     "mcp.server.context": {
         "Context",  # is missing

@@ -54,7 +54,7 @@ DOORS: set[tuple[str, str]] = {
     ("mcp.server.mcpserver._serving", "mcp.server.mcpserver._running"),
     ("mcp.server.mcpserver._serving", "mcp.server._stdio_run"),
     ("mcp.client._connect", "mcp.client.streamable_http"),
-    ("mcp.client._connect", "mcp.client.stdio"),
+    ("mcp.client._connect", "mcp.client._stdio_link"),
     ("mcp.client.streamable_http", "mcp.client._http.aiohttp"),
     ("mcp.client.streamable_http", "mcp.client._http.httpx"),
 }

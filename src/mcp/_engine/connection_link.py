@@ -54,6 +54,11 @@ class ConnectionLink:
         self._hear = hear
         self._on_fault = on_fault
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the server can still be reached."""
+        return self._connection.is_open
+
     def receive(self, message: Message) -> None:
         """Take in one message."""
         if isinstance(message, ErrorResponse) and message.request_id is None:

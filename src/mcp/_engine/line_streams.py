@@ -133,9 +133,13 @@ class LineWriteStream(WireWriter):
 
     async def send_wire(self, message: dict[str, Any]) -> None:
         """Write one message in wire form."""
+        await self.write_line(encode_line(message))
+
+    async def write_line(self, line: bytes) -> None:
+        """Write one line, with its end."""
         if self._closed:
             raise anyio.ClosedResourceError
-        await self._sink.write(encode_line(message))
+        await self._sink.write(line)
 
     async def send(self, item: SessionMessage) -> None:
         """Write one message."""

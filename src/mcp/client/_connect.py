@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from types import TracebackType
-from typing import Any, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
 import mcp_types as types
 from mcp._engine.link import Link
@@ -13,6 +13,9 @@ from mcp._engine.owner import Owned
 from mcp._engine.stream_link import StreamLink
 from mcp.client._transport import TransportStreams
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+if TYPE_CHECKING:
+    from mcp.client.stdio import StdioServerParameters
 
 OnFault: TypeAlias = Callable[[Exception], Awaitable[None]]
 
@@ -80,14 +83,11 @@ def check_target(server: object) -> None:
 
     Raises:
         TypeError: It is nothing to connect to.
-        NotImplementedError: It is a kind of connection that is not available.
     """
     # A class has the methods that its instances have, but is none.
     if not isinstance(server, type) and isinstance(server, str | InProcessServer | LinkSource):
         return
-    if hasattr(server, "command") and hasattr(server, "args"):
-        raise NotImplementedError("Client(...) over stdio is not available; connect by URL or to a server object")
-    if _is_transport(server):
+    if _is_command(server) or _is_transport(server):
         return
     raise TypeError(
         f"Client(...) takes a server object, a URL, a transport or StdioServerParameters, not {type(server).__name__}"
@@ -107,9 +107,17 @@ def open_target(
         server = StreamableHTTPTransport(server)
     if isinstance(server, LinkSource):
         return _opened(server, on_fault)
+    if _is_command(server):
+        from mcp.client._stdio_link import StdioLink
+
+        return StdioLink(server)
     if _is_transport(server):
         return Owned(Piped(server))
     raise TypeError(f"cannot connect to {type(server).__name__}")
+
+
+def _is_command(server: object) -> TypeGuard[StdioServerParameters]:
+    return not isinstance(server, type) and hasattr(server, "command") and hasattr(server, "args")
 
 
 def _is_transport(server: object) -> TypeGuard[AbstractAsyncContextManager[object]]:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import KW_ONLY, dataclass, field
 from types import TracebackType
-from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import anyio
 from pydantic import BaseModel
@@ -50,6 +50,9 @@ from mcp_types import InputRequiredResult, RequestParamsMeta
 from mcp_types.jsonrpc import REQUEST_TIMEOUT
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+if TYPE_CHECKING:
+    from mcp.client.stdio import StdioServerParameters
+
 __all__ = ["DEFAULT_INPUT_REQUIRED_MAX_ROUNDS", "CacheMode", "Client", "ConnectMode"]
 
 DEFAULT_INPUT_REQUIRED_MAX_ROUNDS: Final = 10
@@ -73,8 +76,9 @@ class Client:
     ```
 
     Args:
-        server: A server object of this process, the URL of an MCP endpoint, or a transport: any async context manager
-            that yields a pair of message streams.
+        server: A server object of this process, the URL of an MCP endpoint, `StdioServerParameters` that say how to
+            start a server as a child process, or a transport: any async context manager that yields a pair of message
+            streams.
         raise_exceptions: Show the text and the cause of a server object's unexpected exceptions.
         read_timeout_seconds: Seconds to wait for each answer; `None` for any time.
         sampling_callback: Answers questions to a model.
@@ -101,7 +105,7 @@ class Client:
         ValueError: A value is out of range.
     """
 
-    server: InProcessServer | Transport | str
+    server: InProcessServer | StdioServerParameters | Transport | str
     _: KW_ONLY
     raise_exceptions: bool = False
     read_timeout_seconds: float | None = None
