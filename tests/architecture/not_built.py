@@ -24,7 +24,6 @@ MODULES = {
     "mcp.client.caching",
     "mcp.client.extension",
     "mcp.client.session_group",
-    "mcp.client.sse",
     "mcp.server.apps",
     "mcp.server.connection",
     "mcp.server.runner",

@@ -25,7 +25,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 DISCOVER_TIMEOUT_SECONDS: Final = 10.0
 """How long a probe may take; a client's own read timeout applies if it is smaller."""
 
-_PROOFS_OF_MODERN: Final = (HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION)
+PROOFS_OF_MODERN: Final = (HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _raise_unless_legacy(error: MCPError, offered: Sequence[str]) -> None:
     if error.code == CONNECTION_CLOSED and error.__cause__ is not None:
         raise error  # made on this side; a peer's own -32000 has no cause and is just an error
     # streamable-http, "Backward Compatibility": these three prove a modern server.
-    if error.code in _PROOFS_OF_MODERN and not any(version in HANDSHAKE_PROTOCOL_VERSIONS for version in offered):
+    if error.code in PROOFS_OF_MODERN and not any(version in HANDSHAKE_PROTOCOL_VERSIONS for version in offered):
         raise error
 
 

@@ -104,9 +104,11 @@ def open_target(
     if isinstance(server, str):
         from mcp.client.streamable_http import StreamableHTTPTransport
 
-        server = StreamableHTTPTransport(server)
+        transport = StreamableHTTPTransport(server)
+        # A server behind a mere URL may be one of 2024-11-05 (streamable-http: "Backward Compatibility").
+        return _closing(transport.open_link(on_fault, tries_sse=mode == "auto"))
     if isinstance(server, LinkSource):
-        return _opened(server, on_fault)
+        return _closing(server.open_link(on_fault))
     if _is_command(server):
         from mcp.client._stdio_link import StdioLink
 
@@ -155,8 +157,7 @@ class Piped:
 
 
 @asynccontextmanager
-async def _opened(source: LinkSource, on_fault: OnFault) -> AsyncGenerator[Link]:
-    link = source.open_link(on_fault)
+async def _closing(link: ClosableLink) -> AsyncGenerator[Link]:
     try:
         yield link
     finally:

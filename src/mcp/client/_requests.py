@@ -94,7 +94,7 @@ class SessionRequests(SessionVerbs):
             request: The request.
             result_type: What to read its result into; `dict` keeps every member.
             request_read_timeout_seconds: Seconds to wait for the answer, if not the session's.
-            metadata: Headers for this message.
+            metadata: Headers for this message; where to resume its answer from (handshake-era servers over HTTP).
             progress_callback: Receives the request's progress.
 
         Raises:
@@ -116,6 +116,7 @@ class SessionRequests(SessionVerbs):
             progress_callback,
             by_hand=any(result_type is adapter for adapter in _OPEN_RESULTS.values()),
             headers=headers,
+            transport=metadata,
         )
         return read_result(method, result, result_type)
 
@@ -136,6 +137,7 @@ class SessionRequests(SessionVerbs):
         headers: Mapping[str, str] = _NO_HEADERS,
         request_id: RequestId | None = None,
         on_notification: OnNotification | None = None,
+        transport: ClientMessageMetadata | None = None,
     ) -> dict[str, Any]:
         """Send a request and return its result in wire form."""
         if self._state != "open":
@@ -156,6 +158,9 @@ class SessionRequests(SessionVerbs):
             written = {**own_metadata(meta or {}), **({} if token is None else {"progressToken": token})}
             params = {**(params or {}), "_meta": written}
         request = OutgoingRequest(request_id, method, params, self._version, headers)
+        if transport is not None:
+            request.resumption_token = transport.resumption_token
+            request.on_resumption_token = transport.on_resumption_token_update
         if timeout is None:
             timeout = self._limits.timeout
         try:

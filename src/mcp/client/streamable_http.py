@@ -79,8 +79,12 @@ class StreamableHTTPTransport:
         self._terminate_on_close = terminate_on_close
         self._max_reconnection_attempts = max_reconnection_attempts
 
-    def open_link(self, on_fault: OnFault | None = None) -> HTTPLink:
+    def open_link(self, on_fault: OnFault | None = None, *, tries_sse: bool = False) -> HTTPLink:
         """Make a link to the endpoint, inside a running event loop; nothing is sent yet.
+
+        Args:
+            on_fault: Told about stream events that are not JSON-RPC.
+            tries_sse: Whether to try the transport before this one where the endpoint does not take an `initialize`.
 
         Raises:
             StreamableHTTPError: The URL is no HTTP URL.
@@ -97,6 +101,7 @@ class StreamableHTTPTransport:
             wire,
             terminate_on_close=self._terminate_on_close,
             max_reconnection_attempts=self._max_reconnection_attempts,
+            tries_sse=tries_sse,
         )
 
     def _make_backend(self) -> HTTPBackend:

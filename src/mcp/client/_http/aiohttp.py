@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from yarl import URL
 
-from mcp.client._http.backend import ConnectError, NetworkError
+from mcp.client._http.backend import ConnectError, NetworkError, StreamableHTTPError
 
 # Servers commonly close idle connections after 5 s; reusing one at that very moment would lose the request.
 _KEEP_ALIVE: Final = 4.0
@@ -50,6 +50,11 @@ class AiohttpResponse:
 
     def header(self, name: str) -> str | None:
         return self._response.headers.get(name)
+
+    def status_error(self) -> Exception:
+        return StreamableHTTPError(
+            f"{self._response.url} answered {self.status} {self._response.reason or ''}".rstrip()
+        )
 
     async def read_chunk(self) -> bytes:
         try:

@@ -51,6 +51,10 @@ class HTTPResponse(Protocol):
         """Return a header's value; names do not care about case."""
         ...
 
+    def status_error(self) -> Exception:
+        """Make the error that stands for a status of failure."""
+        ...
+
     async def read_chunk(self) -> bytes:
         """Return the next piece of the decoded body, `b""` at its end.
 

@@ -30,6 +30,11 @@ class HttpxResponse:
     def header(self, name: str) -> str | None:
         return self._response.headers.get(name)
 
+    def status_error(self) -> Exception:
+        response = self._response
+        text = f"{response.url} answered {response.status_code} {response.reason_phrase}".rstrip()
+        return httpx2.HTTPStatusError(text, request=response.request, response=response)
+
     async def read_chunk(self) -> bytes:
         try:
             return await anext(self._chunks)

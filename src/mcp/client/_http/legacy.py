@@ -26,6 +26,7 @@ from mcp._protocol.jsonrpc import (
     notification_message,
     request_message,
 )
+from mcp._protocol.negotiate import PROOFS_OF_MODERN
 from mcp._protocol.peer import CANCELLED
 from mcp._protocol.sse import EventTooLargeError
 from mcp.client._http.backend import HTTPResponse, NetworkError, TransportFailure
@@ -128,7 +129,11 @@ class LegacyLink:
         message = await self._read(response, request, StreamPosition())
         if message is None:
             raise TransportFailure("SSE stream ended without a response")
-        if isinstance(message, ErrorResponse) and response.status in _NOT_STREAMABLE:
+        if (
+            isinstance(message, ErrorResponse)
+            and response.status in _NOT_STREAMABLE
+            and message.code not in PROOFS_OF_MODERN
+        ):
             raise HandshakeRefusedError(message.code, message.message, message.data)
         result = unwrap(message)
         self._session.learn(response, result)

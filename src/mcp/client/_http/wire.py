@@ -74,14 +74,22 @@ class Wire:
         """Make a reader for one event stream."""
         return SSEDecoder(self._max_sse_event_size)
 
-    async def send(self, method: str, headers: Mapping[str, str], body: bytes | None = None) -> HTTPResponse:
+    async def send(
+        self, method: str, headers: Mapping[str, str], body: bytes | None = None, url: str | None = None
+    ) -> HTTPResponse:
         """Send a request, following a redirect where method, body and headers may go on to the same server.
+
+        Args:
+            method: The HTTP method.
+            headers: Its headers.
+            body: Its body, if it has one.
+            url: Where to send it, if not to the endpoint; of the same origin.
 
         Raises:
             NetworkError: It was not delivered, or not answered.
             MCPError: It was redirected to where it must not go.
         """
-        url = self.url
+        url = url or self.url
         response = await self.backend.send(method, url, headers, body)
         for _ in range(_MAX_REDIRECTS):
             if not 300 <= response.status < 400:
