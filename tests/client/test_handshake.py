@@ -370,6 +370,20 @@ async def test_progress_comes_in_order_and_before_the_call_returns() -> None:
     assert heard == [1, 2, 3]
 
 
+@pytest.mark.rule("CLIENT-41", "CLIENT-81", "CLIENT-D19")
+async def test_what_has_no_json_form_is_refused_and_nothing_is_sent() -> None:
+    async with opened() as (session, server):
+        for value in (float("nan"), object()):
+            with pytest.raises(ValueError, match=r"NaN|serialize"):
+                await session.call_tool("x", {"a": value})
+        assert server.silent()
+
+        async def answer() -> None:
+            await server.answer(await server.request("ping"), {})
+
+        await while_answering(session.send_ping(), answer)
+
+
 # --- what the server asks ---------------------------------------------------------------------------------------------
 
 
@@ -478,6 +492,17 @@ async def test_a_callback_that_gives_no_answer_is_an_error_that_tells_nothing_in
             await server.send({"id": 7, "method": "elicitation/create", "params": FORM})
             assert await server.error() == answer
     assert bool(caplog.records) == (answer[0] == -32603)
+
+
+async def test_an_answer_that_has_no_json_form_is_an_error_and_the_session_goes_on() -> None:
+    async with opened(elicitation_callback=returning({"action": "accept", "content": {"a": float("nan")}})) as (
+        _,
+        server,
+    ):
+        await server.send({"id": 7, "method": "elicitation/create", "params": FORM})
+        assert await server.error() == (-32603, "Internal server error", None)
+        await server.send({"id": 8, "method": "ping"})
+        assert await server.result() == {}
 
 
 @pytest.mark.rule("CALLBACK-8")

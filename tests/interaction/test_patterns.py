@@ -27,6 +27,7 @@ from tests.server.http.serving import post, serving
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 
+@pytest.mark.modern
 @pytest.mark.rule("MRTR-S-18", "MRTR-43")
 async def test_an_author_who_must_not_see_a_state_twice_remembers_it(connect: Connector) -> None:
     mcp = MCPServer("once")
@@ -87,6 +88,7 @@ class Region(BaseModel):
     region: str
 
 
+@pytest.mark.modern
 @pytest.mark.rule("MRTR-S-30", "MRTR-S-01")
 async def test_asking_in_the_middle_of_a_call_is_for_older_revisions_and_says_what_to_do(connect: Connector) -> None:
     mcp = MCPServer("asking")
@@ -109,6 +111,7 @@ async def test_asking_in_the_middle_of_a_call_is_for_older_revisions_and_says_wh
     assert "elicitation/create" in refusals[0]
 
 
+@pytest.mark.modern
 @pytest.mark.rule("PROG-04", "PROG-07", "PROG-08", "PROG-10")
 async def test_progress_has_a_token_of_its_own_call_and_keeps_fractions_and_texts(connect: Connector) -> None:
     mcp = MCPServer("work")
@@ -173,6 +176,7 @@ async def test_wrong_requests_say_what_is_wrong_and_only_chosen_texts_are_told(c
     assert "sécret" not in str(error.data)
 
 
+@pytest.mark.modern
 @pytest.mark.rule("ERR-20", "MRTR-41")
 async def test_failed_prompts_and_refused_states_are_in_the_servers_log(
     connect: Connector, caplog: pytest.LogCaptureFixture
@@ -209,6 +213,7 @@ async def test_an_exception_leaves_the_clients_block_as_it_is(connect: Connector
             await client.call_tool("nothing")
 
 
+@pytest.mark.modern
 @pytest.mark.rule("SUB-10", "SUB-19")
 async def test_subscriptions_stand_side_by_side_and_carry_nothing_of_calls(connect: Connector) -> None:
     mcp = MCPServer("changing")
@@ -240,6 +245,7 @@ async def test_subscriptions_stand_side_by_side_and_carry_nothing_of_calls(conne
     ]
 
 
+@pytest.mark.modern
 @pytest.mark.rule("SUB-20")
 async def test_a_server_without_subscriptions_refuses_and_declares_none(connect: Connector) -> None:
     async def list_tools(ctx: ServerRequestContext, params: Any) -> types.ListToolsResult:

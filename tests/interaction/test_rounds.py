@@ -32,6 +32,8 @@ from mcp_types import INVALID_PARAMS, ElicitResult, InputRequiredResult
 from tests.interaction.test_verbs import text_of
 from tests.interaction.transports import Connector
 
+pytestmark = pytest.mark.modern
+
 KEY = "k" * 32
 FORM = {"type": "object", "properties": {"region": {"type": "string"}}, "required": ["region"]}
 ASK = types.ElicitRequest(params=types.ElicitRequestFormParams(message="Which region?", requested_schema=FORM))

@@ -75,6 +75,7 @@ def make_server() -> MCPServer:
     return mcp
 
 
+@pytest.mark.modern
 @pytest.mark.rule("MRTR-12")
 async def test_the_newest_version_is_spoken_and_the_server_known(connect: Connector) -> None:
     with anyio.fail_after(10):
@@ -221,6 +222,7 @@ async def test_progress_comes_in_order_and_before_the_result(connect: Connector)
             assert heard == []
 
 
+@pytest.mark.modern
 @pytest.mark.parametrize("level", ["debug", "warning", None])
 async def test_log_messages_come_from_the_level_that_was_asked_for(
     connect: Connector, level: types.LoggingLevel | None

@@ -24,8 +24,9 @@ from mcp.client.streamable_http import StreamableHTTPTransport
 from mcp.shared.exceptions import MCPError
 from tests.server.http.serving import serving
 
-Way: TypeAlias = Literal["memory", "wire", "http"]
+Way: TypeAlias = Literal["memory", "wire", "http", "legacy"]
 WAYS: tuple[Way, ...] = ("memory", "wire", "http")
+"""The ways of the modern era. The fourth is a conversation of the handshake era in memory."""
 
 
 class AnyServer(Protocol):
@@ -189,7 +190,7 @@ class Target:
     @asynccontextmanager
     async def connect_in_process(self, mode: str, *, raise_exceptions: bool) -> AsyncGenerator[Link]:
         async with self._open_link(mode, raise_exceptions) as link:
-            yield link if self._record is None else RecordingLink(link, self._record)
+            yield link if self._record is None or mode == "legacy" else RecordingLink(link, self._record)
 
 
 class Connector:
@@ -212,6 +213,8 @@ class Connector:
     @asynccontextmanager
     async def __call__(self, server: AnyServer, **options: Unpack[Options]) -> AsyncGenerator[Client]:
         """Serve, connect, and tidy up after both."""
+        if self.way == "legacy":
+            options["mode"] = "legacy"
         with self.serve(server) as target:
             async with Client(target, **options) as client:
                 yield client

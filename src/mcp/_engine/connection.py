@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
-from mcp._protocol.jsonrpc import Message, Notification, Request, notification_message
+from mcp._protocol.jsonrpc import Message, Notification, Request, error_message, notification_message
 from mcp._protocol.peer import (
     Answered,
     CancelRequested,
@@ -22,7 +22,7 @@ from mcp._protocol.peer import (
     RequestReceived,
 )
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, ErrorData, RequestId
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT, ErrorData, RequestId
 
 logger = logging.getLogger(__name__)
 
@@ -145,7 +145,7 @@ class Connection:
             work = self._on_request(request)
         except MCPError as error:
             if (answer := self._peer.respond(request_id, error.error)) is not None:
-                self.start(self._send_quietly, answer)
+                self.start(self._send_answer, answer)
             return
         scope = self._scopes[request_id] = anyio.CancelScope()
         self._running += 1
@@ -161,10 +161,19 @@ class Connection:
         if self._scopes.get(request_id) is scope:
             del self._scopes[request_id]
         if outcome is not None and (answer := self._peer.respond(request_id, outcome)) is not None:
-            await self._send_quietly(answer)
+            await self._send_answer(answer)
         self._running -= 1
         ended, self._ended = self._ended, anyio.Event()
         ended.set()
+
+    async def _send_answer(self, answer: dict[str, Any]) -> None:
+        try:
+            await self._send_quietly(answer)
+        except (ValueError, TypeError, MCPError) as problem:
+            # The answer has no form on this pipe: whoever made it is told in the log, and the peer that it failed.
+            logger.error("the answer to request %r cannot be sent: %s", answer["id"], problem)
+            error = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
+            await self._send_quietly(error_message(answer["id"], error))
 
     async def _send_quietly(self, message: dict[str, Any], via: Send | None = None) -> None:
         try:
@@ -211,6 +220,9 @@ class Connection:
                 await send(message)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
                 raise _closed() from error
+            except Exception:  # it cannot be written, and so will never be answered
+                self._peer.abandon(request_id, "")
+                raise
             return await mailbox.wait(hear)
         except anyio.get_cancelled_exc_class():
             farewell = self._peer.abandon(request_id, reason())

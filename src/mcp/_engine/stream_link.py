@@ -16,7 +16,7 @@ from mcp._engine.link import OnNotification, OutgoingRequest
 from mcp._engine.streams import ReadStream, WireReader, WireWriter, WriteStream, from_model, to_model
 from mcp._protocol.era import MODERN, era_of
 from mcp._protocol.headers import MCP_PROTOCOL_VERSION, standard_headers
-from mcp._protocol.jsonrpc import Message
+from mcp._protocol.jsonrpc import Message, dumps, loads
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp_types import RequestId
 
@@ -77,7 +77,8 @@ class StreamLink(ConnectionLink):
         if headers is None and self._version is not None:
             headers = {MCP_PROTOCOL_VERSION: self._version}
         metadata = ClientMessageMetadata(headers=headers) if headers else None
-        await self._write_stream.send(SessionMessage(to_model(message), metadata))
+        # What has no JSON form is refused here, as by a transport that writes bytes.
+        await self._write_stream.send(SessionMessage(to_model(loads(dumps(message))), metadata))
 
     async def _pump(self) -> None:
         try:

@@ -74,5 +74,6 @@ class _CandidLink(ConnectionLink):
 def _crossed(message: dict[str, Any]) -> Message:
     """The message as the other end reads it: nothing is shared, and only what JSON can carry arrives."""
     read = parse_message(dumps(message))
-    assert not isinstance(read, Rejection), read
+    if isinstance(read, Rejection):
+        raise MCPError(read.code, read.message)
     return read
