@@ -55,6 +55,7 @@ DOORS: set[tuple[str, str]] = {
     ("mcp.server.mcpserver._serving", "mcp.server._stdio_run"),
     ("mcp.client._connect", "mcp.client.streamable_http"),
     ("mcp.client._connect", "mcp.client._stdio_link"),
+    ("mcp.client.sse", "mcp.client._http.httpx"),
     ("mcp.client.streamable_http", "mcp.client._http.aiohttp"),
     ("mcp.client.streamable_http", "mcp.client._http.httpx"),
 }

@@ -95,7 +95,7 @@ async def test_a_server_that_is_not_modern_is_shaken_hands_with(serve: Serve) ->
             await server.answer(listing, {"tools": []})
 
 
-@pytest.mark.rule("CLIENT-25", "VERN-20")
+@pytest.mark.rule("CLIENT-25")
 @pytest.mark.parametrize(
     ("code", "data"),
     [
