@@ -66,7 +66,7 @@ def discovering(result: dict[str, Any]) -> Serve:
     return serve
 
 
-@pytest.mark.rule("CLIENT-23", "CLIENT-25", "CLIENT-18", "CASE-23", "CLIENT-34")
+@pytest.mark.rule("CLIENT-23", "CLIENT-25", "CLIENT-18", "CASE-23", "CLIENT-34", "VER-E-05", "VER-E-08", "VER-M-05")
 @pytest.mark.parametrize(
     "serve",
     [
@@ -95,7 +95,7 @@ async def test_a_server_that_is_not_modern_is_shaken_hands_with(serve: Serve) ->
             await server.answer(listing, {"tools": []})
 
 
-@pytest.mark.rule("CLIENT-25")
+@pytest.mark.rule("CLIENT-25", "VER-E-07")
 @pytest.mark.parametrize(
     ("code", "data"),
     [
@@ -317,6 +317,17 @@ async def test_clients_are_left_in_any_order_and_from_any_task() -> None:
         await second.__aexit__(None, None, None)
         with pytest.raises(RuntimeError, match="within an async context"):
             await first.list_tools()
+
+
+@pytest.mark.rule("CASE-21")
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_clients_that_are_never_left_end_with_their_event_loop(backend: str) -> None:
+    async def forget() -> None:
+        for client in (Client(InMemoryTransport(server())), Client(server(), mode="legacy")):
+            await client.__aenter__()
+            await client.list_tools()
+
+    anyio.run(forget, backend=backend)
 
 
 @pytest.mark.rule("TRANSPORT-18", "CASE-4")

@@ -149,7 +149,7 @@ async def test_giving_up_stops_the_handler(way: str) -> None:
 
 
 @quiet
-@pytest.mark.rule("DEPR-7", "DEPR-6", "VER-7")
+@pytest.mark.rule("DEPR-7", "DEPR-6", "VER-7", "LEG-Q-02", "LEG-F-05", "VER-M-07")
 async def test_the_verbs_of_older_versions_work() -> None:
     heard: list[Any] = []
     reported, changed = anyio.Event(), anyio.Event()
@@ -195,6 +195,44 @@ async def test_the_verbs_of_older_versions_work() -> None:
         ("t", 1, 2, "half"),
         "roots",
     ]
+
+
+@quiet
+@pytest.mark.rule("DEPR-8", "DEPR-5")
+async def test_the_verbs_of_older_versions_are_refused_or_dropped_by_a_modern_server() -> None:
+    heard: list[str] = []
+
+    async def roots_changed(ctx: Context, params: Any) -> None:
+        heard.append("roots")
+
+    async with Client(Server("s", on_roots_list_changed=roots_changed)) as client:
+        for verb, arguments in (
+            (client.send_ping, ()),  # pyright: ignore[reportDeprecated]
+            (client.set_logging_level, ("error",)),  # pyright: ignore[reportDeprecated]
+            (client.subscribe_resource, ("x://y",)),  # pyright: ignore[reportDeprecated]
+            (client.unsubscribe_resource, ("x://y",)),  # pyright: ignore[reportDeprecated]
+        ):
+            assert hasattr(verb, "__deprecated__")
+            with pytest.raises(MCPError) as raised:
+                await verb(*arguments)  # pyright: ignore[reportArgumentType]
+            assert (raised.value.code, raised.value.message) == (-32601, "Method not found")
+        await client.send_roots_list_changed()  # pyright: ignore[reportDeprecated]
+        await client.send_progress_notification("t", 1)  # pyright: ignore[reportDeprecated]
+    assert heard == []
+
+
+@pytest.mark.rule("CLIENT-78", "CLIENT-51")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_failing_tool_is_a_result_whatever_is_shown(mode: str) -> None:
+    server = MCPServer("failing")
+
+    @server.tool()
+    def fail() -> str:
+        raise ValueError("secret")
+
+    for shown in (False, True):
+        async with Client(server, mode=mode, raise_exceptions=shown) as client:
+            assert (await client.call_tool("fail")).is_error
 
 
 @pytest.mark.rule("DEPR-1", "DEPR-D1", "DEPR-2")

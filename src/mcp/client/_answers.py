@@ -89,7 +89,7 @@ class Answers(Generic[ContextT]):
             tools = None if self.sampling_capabilities is None else self.sampling_capabilities.tools
             if self.sampling is None:
                 text = "Sampling not supported"
-            elif tools is None and (request.params.tools or request.params.tool_choice):
+            elif tools is None and not (request.params.tools is None and request.params.tool_choice is None):
                 code, text = INVALID_PARAMS, "Sampling with tools not supported"
         elif self.list_roots is None:
             text = "List roots not supported"

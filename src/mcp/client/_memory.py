@@ -67,9 +67,14 @@ class InMemoryTransport:
     ) -> bool | None:
         assert self._tasks is not None
         assert self._write_stream is not None
-        with anyio.move_on_after(SHUTDOWN_SECONDS):
-            await self._write_stream.aclose()
-            await self._ended.wait()
+        try:
+            with anyio.move_on_after(SHUTDOWN_SECONDS):
+                await self._write_stream.aclose()
+                await self._ended.wait()
+        except BaseException as error:
+            self._tasks.cancel_scope.cancel()
+            await self._stack.__aexit__(type(error), error, error.__traceback__)
+            raise
         self._tasks.cancel_scope.cancel()
         return await self._stack.__aexit__(exc_type, exc, traceback)
 
