@@ -424,7 +424,7 @@ async def test_a_negative_ttl_reads_as_zero_and_unknown_members_are_dropped() ->
     assert "extra" not in outcome.model_dump()
 
 
-@pytest.mark.rule("CLIENT-50")
+@pytest.mark.rule("CLIENT-50", "VER-C-19")
 @pytest.mark.parametrize("value", [1, "x", [1], None, {"a": 1}])
 async def test_structured_content_may_be_any_json_value(value: Any) -> None:
     async with Client(Scripted(tools__call=said(structuredContent=value))) as client:

@@ -95,7 +95,7 @@ async def test_a_server_that_is_not_modern_is_shaken_hands_with(serve: Serve) ->
             await server.answer(listing, {"tools": []})
 
 
-@pytest.mark.rule("CLIENT-25", "VER-E-07")
+@pytest.mark.rule("CLIENT-25", "VER-E-07", "STDIO-B-03")
 @pytest.mark.parametrize(
     ("code", "data"),
     [
@@ -112,7 +112,7 @@ async def test_a_refusal_that_proves_a_modern_server_is_raised(code: int, data: 
     assert raised.value.code == code
 
 
-@pytest.mark.rule("CLIENT-24")
+@pytest.mark.rule("CLIENT-24", "TR-09", "STDIO-B-03", "VER-M-01")
 async def test_a_refusal_that_names_a_shared_version_is_probed_once_more() -> None:
     async def serve(server: RawServer) -> None:
         await server.refuse(await server.request("server/discover"), -32022, "no", {"supported": ["2026-07-28"]})
@@ -123,7 +123,7 @@ async def test_a_refusal_that_names_a_shared_version_is_probed_once_more() -> No
         assert client.session.initialize_result is None
 
 
-@pytest.mark.rule("CLIENT-23", "CLIENT-28")
+@pytest.mark.rule("CLIENT-23", "CLIENT-28", "VER-M-05")
 async def test_a_server_that_does_not_answer_the_probe_is_shaken_hands_with(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mcp.client._opening.DISCOVER_TIMEOUT_SECONDS", 0.01)
 

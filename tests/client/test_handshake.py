@@ -124,7 +124,7 @@ async def test_the_handshake_declares_what_the_callbacks_can_answer() -> None:
     }
 
 
-@pytest.mark.rule("CLIENT-30", "LEG-L-12", "VER-10")
+@pytest.mark.rule("CLIENT-30", "LEG-L-12", "VER-10", "LEG-L-16")
 @pytest.mark.parametrize("version", ["2026-07-28", "1999-01-01"])
 async def test_a_server_that_wants_an_unknown_version_is_not_spoken_to(version: str) -> None:
     async with piped() as (session, server), anyio.create_task_group() as tasks:
@@ -157,7 +157,7 @@ async def test_an_error_in_answer_to_the_handshake_is_raised() -> None:
         assert session.protocol_version is None
 
 
-@pytest.mark.rule("SESSION-12", "CLIENT-33")
+@pytest.mark.rule("SESSION-12", "CLIENT-33", "VER-E-10")
 async def test_an_earlier_handshake_can_be_adopted() -> None:
     async with piped() as (session, _):
         session.adopt(types.DiscoverResult.model_validate(DISCOVERY))
@@ -227,7 +227,7 @@ async def test_requests_carry_nothing_of_the_modern_era() -> None:
     ]
 
 
-@pytest.mark.rule("CLIENT-47", "CLIENT-66")
+@pytest.mark.rule("CLIENT-47", "CLIENT-66", "LEG-D-07")
 async def test_modern_members_of_results_are_ignored() -> None:
     modern = {"resultType": "input_required", "ttlMs": 5, "cacheScope": "public", "requestState": "s"}
     async with opened() as (session, server):
@@ -295,6 +295,7 @@ async def test_headers_for_the_transport_are_those_of_the_era() -> None:
         )
 
 
+@pytest.mark.rule("LEG-L-16", "LEG-C-08")
 @pytest.mark.rule("CLIENT-D14", "CLIENT-69", "CLIENT-70", "CLIENT-71", "LEG-L-22", "LEG-L-23", "LEG-L-24", "LEG-C-07")
 async def test_a_timeout_tells_the_server_and_leaves_the_session_usable() -> None:
     async with opened() as (session, server):
@@ -388,13 +389,14 @@ async def test_what_has_no_json_form_is_refused_and_nothing_is_sent() -> None:
 # --- what the server asks ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("CALLBACK-7", "LEG-P-01")
+@pytest.mark.rule("CALLBACK-7", "LEG-P-01", "LEG-Q-24")
 async def test_a_ping_is_answered() -> None:
     async with opened() as (_, server):
         await server.send({"id": 7, "method": "ping"})
         assert await server.result() == {}
 
 
+@pytest.mark.rule("LEG-Q-01", "LEG-Q-05", "LEG-Q-08")
 @pytest.mark.rule("CALLBACK-8", "CALLBACK-14", "CALLBACK-15", "CALLBACK-19", "VER-5")
 async def test_callbacks_answer_the_servers_questions() -> None:
     seen: list[Any] = []
@@ -425,6 +427,7 @@ async def test_callbacks_answer_the_servers_questions() -> None:
         assert await server.result() == {"roots": []}
 
 
+@pytest.mark.rule("LEG-L-15", "LEG-L-16", "BASE-A-07")
 @pytest.mark.rule("CALLBACK-6", "CALLBACK-D2", "LEG-Q-03", "LEG-Q-10", "SSAMP-05")
 @pytest.mark.parametrize(
     ("method", "params", "options", "answer"),
@@ -523,7 +526,7 @@ async def test_the_answer_to_a_url_carries_no_content(answer: Any) -> None:
         assert await server.result() == {"action": "accept"}
 
 
-@pytest.mark.rule("SESSION-30", "CALLBACK-D4")
+@pytest.mark.rule("SESSION-30", "CALLBACK-D4", "LEG-L-14")
 async def test_params_that_cannot_be_read_and_unknown_methods_are_refused() -> None:
     async with opened(elicitation_callback=elicit) as (_, server):
         await server.send({"id": 7, "method": "elicitation/create", "params": {"message": 3}})
@@ -536,7 +539,7 @@ async def test_params_that_cannot_be_read_and_unknown_methods_are_refused() -> N
         assert await server.error() == (-32601, "Method not found", "elicitation/create")
 
 
-@pytest.mark.rule("CALLBACK-20", "SESSION-30", "VER-3")
+@pytest.mark.rule("CALLBACK-20", "SESSION-30", "VER-3", "TR-02")
 @pytest.mark.parametrize("method", ["ping", "elicitation/create", "roots/list"])
 async def test_a_modern_server_may_ask_nothing(method: str) -> None:
     async with piped(elicitation_callback=elicit) as (session, server):

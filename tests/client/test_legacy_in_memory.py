@@ -28,6 +28,7 @@ async def accept(context: ClientRequestContext, params: types.ElicitRequestParam
     return types.ElicitResult(action="accept", content={"name": "Ada"})
 
 
+@pytest.mark.rule("LEG-J-01", "VER-E-01", "VER-E-02", "VER-M-08")
 @pytest.mark.rule("TRANSPORT-4", "VER-1", "VER-2", "VER-D3", "CLIENT-33")
 async def test_the_same_server_object_speaks_both_eras() -> None:
     server = MCPServer("both", instructions="how")
@@ -149,7 +150,7 @@ async def test_giving_up_stops_the_handler(way: str) -> None:
 
 
 @quiet
-@pytest.mark.rule("DEPR-7", "DEPR-6", "VER-7", "LEG-Q-02", "LEG-F-05", "VER-M-07")
+@pytest.mark.rule("DEPR-7", "DEPR-6", "VER-7", "LEG-Q-02", "LEG-F-05", "VER-M-07", "LEG-F-01", "LEG-Q-04")
 async def test_the_verbs_of_older_versions_work() -> None:
     heard: list[Any] = []
     reported, changed = anyio.Event(), anyio.Event()

@@ -250,6 +250,7 @@ def test_the_request_params_of_a_url_can_be_removed() -> None:
 # A mere URL
 
 
+@pytest.mark.rule("VER-E-06", "VER-M-05")
 @pytest.mark.rule("TRANSPORT-52", "HTTP-B-01", "HTTP-B-02", "HTTP-B-04", "HTTP-B-11", "LEG-X-07", "CLIENT-31")
 @pytest.mark.parametrize("status", ["400 Bad Request", "404 Not Found", "405 Method Not Allowed"])
 async def test_a_url_finds_a_server_of_the_transport_before_this_one(status: str) -> None:

@@ -118,7 +118,7 @@ async def end_of(pid: int) -> None:
     await until(lambda: not is_running(pid))
 
 
-@pytest.mark.rule("TRANSPORT-10", "TRANSPORT-11", "STDIO-F-04")
+@pytest.mark.rule("TRANSPORT-10", "TRANSPORT-11", "STDIO-F-04", "LEG-J-11", "TR-01", "LEG-S-03")
 async def test_messages_pass_line_by_line_whatever_characters_they_hold() -> None:
     texts = ["plain", "a\u2028b\u0085\r\nc", "\U0001f600", "x" * 3_000_000]
     async with started(python(ECHO, env={"PYTHONIOENCODING": "utf-8", "PYTHONUTF8": "1"})) as streams:
@@ -239,7 +239,7 @@ print(json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}))
     assert set(env) <= set(DEFAULT_INHERITED_ENV_VARS)
 
 
-@pytest.mark.rule("TRANSPORT-15", "STDIO-F-07")
+@pytest.mark.rule("TRANSPORT-15", "STDIO-F-07", "LEG-S-04", "STDIO-F-06")
 async def test_stderr_goes_to_the_file_that_is_given(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("w") as errlog:
@@ -281,7 +281,7 @@ async def test_a_server_that_closes_its_input_ends_the_connection() -> None:
 
 
 @POSIX
-@pytest.mark.rule("TRANSPORT-17", "STDIO-S-01", "CASE-11")
+@pytest.mark.rule("TRANSPORT-17", "STDIO-S-01", "CASE-11", "LEG-L-18", "LEG-L-19")
 async def test_a_server_that_ends_with_its_input_is_not_signalled(tmp_path: Path) -> None:
     done = tmp_path / "done"
     program = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))" + ECHO
@@ -295,7 +295,7 @@ async def test_a_server_that_ends_with_its_input_is_not_signalled(tmp_path: Path
 
 
 @POSIX
-@pytest.mark.rule("TRANSPORT-17", "CASE-11")
+@pytest.mark.rule("TRANSPORT-17", "CASE-11", "LEG-L-18", "LEG-L-19")
 async def test_a_server_that_ignores_everything_is_killed_with_all_it_started(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     stubborn = f"trap '' TERM; sleep 1000 & echo $$ $! > {pids}; while true; do sleep 1; done"

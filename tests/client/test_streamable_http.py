@@ -79,6 +79,9 @@ async def failed_call(answer: Answer, **options: Any) -> MCPError:
             return caught.value
 
 
+@pytest.mark.rule(
+    "VER-N-02", "VER-C-01", "VER-C-02", "VER-C-13", "TR-04", "BASE-A-04", "BASE-J-19", "BASE-M-10", "HTTP-P-04"
+)
 @pytest.mark.rule("CLIENT-9", "CLIENT-18", "CLIENT-34", "CLIENT-35", "TRANSPORT-20", "TRANSPORT-21", "CLIENT-12")
 @pytest.mark.rule("HTTP-P-01", "HTTP-P-02", "HTTP-P-03", "HTTP-H-01", "HTTP-H-02", "HTTP-H-08", "HTTP-H-09")
 async def test_a_call_is_one_post_with_metadata_and_mirroring_headers() -> None:
@@ -103,7 +106,7 @@ async def test_a_call_is_one_post_with_metadata_and_mirroring_headers() -> None:
     }
 
 
-@pytest.mark.rule("TRANSPORT-21", "HTTP-P-02", "TRANSPORT-D11")
+@pytest.mark.rule("TRANSPORT-21", "HTTP-P-02", "TRANSPORT-D11", "VER-C-04")
 async def test_a_modern_connection_uses_post_alone() -> None:
     _, seen = await call(say(lambda seen: stream_of("id: 7\n" + event(tool_result(seen)))))
 
@@ -310,7 +313,7 @@ async def test_a_response_to_another_request_is_ignored_on_the_stream() -> None:
     assert text_of(outcome) == "ok"
 
 
-@pytest.mark.rule("TRANSPORT-39", "TRANSPORT-D11", "HTTP-R-11")
+@pytest.mark.rule("TRANSPORT-39", "TRANSPORT-D11", "HTTP-R-11", "VER-C-09")
 async def test_a_stream_that_ends_without_a_response_fails_the_call() -> None:
     error = await failed_call(say(lambda seen: stream_of("id: 1\ndata:\n\n", ": bye\n\n")))
     assert (error.code, error.message) == (CONNECTION_CLOSED, "SSE stream ended without a response")

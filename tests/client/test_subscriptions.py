@@ -360,7 +360,7 @@ async def test_cancelling_a_reader_ends_its_block(stream: Stream) -> None:
     assert stream.cancelled.is_set()
 
 
-@pytest.mark.rule("LISTEN-14", "LISTEN-28", "HTTP-R-07")
+@pytest.mark.rule("LISTEN-14", "LISTEN-28", "HTTP-R-07", "VER-C-04", "BASE-A-08")
 @pytest.mark.parametrize("way", ["memory", "http"])
 async def test_a_real_server_tells_its_changes(way: str) -> None:
     bus = InMemorySubscriptionBus()

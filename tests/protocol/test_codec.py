@@ -25,7 +25,7 @@ from mcp.shared.exceptions import MCPError
 STAMP = {"name": "s", "version": "1"}
 
 
-@pytest.mark.rule("CLIENT-D9", "BASE-R-05", "VER-D2")
+@pytest.mark.rule("CLIENT-D9", "BASE-R-05", "VER-D2", "VER-C-08")
 def test_a_result_without_a_type_is_complete() -> None:
     result = decode_result("tools/call", {"content": []}, types.CallToolResult)
     assert result == types.CallToolResult(content=[])
@@ -108,7 +108,7 @@ def test_null_answers_and_state_equal_absent_ones() -> None:
     assert (params.input_responses, params.request_state) == (None, None)
 
 
-@pytest.mark.rule("VER-19", "SERR-09", "SERR-10", "SERR-11", "SERR-12", "SERR-13")
+@pytest.mark.rule("VER-19", "SERR-09", "SERR-10", "SERR-11", "SERR-12", "SERR-13", "BASE-M-17")
 @pytest.mark.parametrize(
     ("code", "status"),
     [

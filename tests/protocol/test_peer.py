@@ -26,6 +26,7 @@ def cancel(request_id: Any) -> Notification:
     return Notification("notifications/cancelled", {"requestId": request_id})
 
 
+@pytest.mark.rule("LEG-J-05")
 def test_a_request_is_owed_one_answer() -> None:
     peer = Peer()
     request = Request(1, "a", None)
@@ -36,6 +37,7 @@ def test_a_request_is_owed_one_answer() -> None:
     assert peer.respond(1, {"k": 1}) is None
 
 
+@pytest.mark.rule("LEG-J-05")
 def test_an_error_answers_too() -> None:
     peer = Peer()
     peer.receive(Request("x", "a", None))
@@ -60,7 +62,7 @@ def test_the_string_and_the_number_are_two_ids_of_the_peer() -> None:
     assert isinstance(peer.receive(Request("1", "b", None)), RequestReceived)
 
 
-@pytest.mark.rule("CANC-12", "CANC-13", "CANC-15")
+@pytest.mark.rule("CANC-12", "CANC-13", "CANC-15", "LEG-C-06")
 def test_a_cancelled_request_is_not_answered_and_an_unknown_one_is_ignored() -> None:
     peer = Peer()
     peer.receive(Request(1, "a", None))

@@ -35,7 +35,7 @@ def initialize(started: Child, version: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["run", "asyncio", "trio"])
-@pytest.mark.rule("STDIO-1", "STDIO-5", "STDIO-14", "LIFE-4")
+@pytest.mark.rule("STDIO-1", "STDIO-5", "STDIO-14", "LIFE-4", "STDIO-F-02", "STDIO-F-03", "STDIO-S-02")
 def test_calls_are_answered_line_by_line_until_the_end_of_input(how: str) -> None:
     with server(how) as started:
         for number in range(20):
@@ -46,7 +46,7 @@ def test_calls_are_answered_line_by_line_until_the_end_of_input(how: str) -> Non
 
 
 @HOW
-@pytest.mark.rule("STDIO-6", "STDIO-7", "STDIO-12", "STDIO-D3")
+@pytest.mark.rule("STDIO-6", "STDIO-7", "STDIO-12", "STDIO-D3", "STDIO-F-05", "STDIO-F-08")
 def test_nothing_that_is_printed_comes_between_the_messages(how: str) -> None:
     with server(how) as started:
         started.call(1, "print_everywhere")
@@ -71,7 +71,7 @@ def test_tools_and_their_children_read_an_empty_stdin() -> None:
 
 
 @HOW
-@pytest.mark.rule("STDIO-D1")
+@pytest.mark.rule("STDIO-D1", "STDIO-F-03")
 def test_lines_that_are_no_messages_are_answered_and_serving_goes_on(how: str) -> None:
     with server(how) as started:
         started.write(b"{not json\n\n   \n\xff\xfe\x00binary\n")
@@ -89,7 +89,7 @@ def test_lines_that_are_no_messages_are_answered_and_serving_goes_on(how: str) -
         started.wait_for("{not json")
 
 
-@pytest.mark.rule("STDIO-D1")
+@pytest.mark.rule("STDIO-D1", "LEG-J-06")
 @pytest.mark.parametrize(("version", "has_id"), [("2025-06-18", True), ("2025-11-25", False)])
 def test_an_id_that_cannot_be_read_is_null_or_left_out_as_the_revision_wants(version: str, has_id: bool) -> None:
     with server() as started:
@@ -99,6 +99,7 @@ def test_an_id_that_cannot_be_read_is_null_or_left_out_as_the_revision_wants(ver
         assert ("id" in error, error.get("id"), error["error"]["code"]) == (has_id, None, -32700)
 
 
+@pytest.mark.rule("LEG-J-07", "LEG-J-12", "LEG-J-18")
 def test_batches_are_taken_apart_in_the_revision_that_has_them() -> None:
     with server() as started:
         initialize(started, "2025-03-26")
@@ -176,7 +177,7 @@ def test_a_call_stuck_in_a_thread_does_not_keep_the_process() -> None:
         assert "does not end" in started.stderr
 
 
-@pytest.mark.rule("STDIO-D4", "STDIO-D5", "RUN-72")
+@pytest.mark.rule("STDIO-D4", "STDIO-D5", "RUN-72", "LEG-L-20", "STDIO-S-03")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_server_like_the_end_of_input_and_without_a_traceback(number: signal.Signals) -> None:
     with server() as started:

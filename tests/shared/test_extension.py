@@ -5,7 +5,7 @@ import pytest
 from mcp.shared.extension import validate_extension_identifier
 
 
-@pytest.mark.rule("CEXT-1", "EXT-2")
+@pytest.mark.rule("CEXT-1", "EXT-2", "VER-X-02", "BASE-C-04")
 @pytest.mark.parametrize(
     "identifier", ["a/b", "com.example/a", "a/1", "A/B", "a.b-c/x.y_z-0", "io.modelcontextprotocol/ui"]
 )
@@ -13,7 +13,7 @@ def test_prefixed_names_pass(identifier: str) -> None:
     validate_extension_identifier(identifier, owner="Mine")
 
 
-@pytest.mark.rule("CEXT-1", "CEXT-3", "EXT-2")
+@pytest.mark.rule("CEXT-1", "CEXT-3", "EXT-2", "VER-X-02", "BASE-C-04")
 @pytest.mark.parametrize(
     "identifier",
     [

@@ -44,7 +44,7 @@ def kinds_of(connection: FakeConnection) -> list[str]:
     return [message.get("method", "answer") for message in connection.events]
 
 
-@pytest.mark.rule("RUN-62", "LEG-R-01", "LEG-R-02", "LEG-H-10", "LEG-H-13")
+@pytest.mark.rule("RUN-62", "LEG-R-01", "LEG-R-02", "LEG-H-10", "LEG-H-13", "LEG-H-21")
 async def test_with_a_store_every_event_has_an_id_and_a_stream_begins_with_a_place_to_come_back_to() -> None:
     store = MemoryStore()
     async with running(Studio(), event_store=store, retry_interval=250) as manager, session(manager) as client:

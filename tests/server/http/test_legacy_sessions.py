@@ -59,6 +59,7 @@ def text_of(message: dict[str, Any]) -> str:
     return message["result"]["content"][0]["text"]
 
 
+@pytest.mark.rule("LEG-V-05", "HTTP-S-17")
 @pytest.mark.rule(
     "RUN-44", "RUN-47", "LEG-N-01", "LEG-N-02", "LEG-N-03", "LEG-H-06", "LEG-H-08", "LEG-H-19", "LEG-L-09", "VER-10"
 )
@@ -120,7 +121,7 @@ async def test_a_client_that_takes_no_form_of_answer_is_406() -> None:
         assert len(only_events.events) == 3
 
 
-@pytest.mark.rule("RUN-49", "RUN-D10", "LEG-J-19", "LEG-H-07")
+@pytest.mark.rule("RUN-49", "RUN-D10", "LEG-J-19", "LEG-H-07", "LEG-J-03")
 @pytest.mark.parametrize(
     ("body", "code"),
     [(b"{", -32700), (b"[]", -32600), (b"[{}]", -32600), (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600)],
@@ -131,6 +132,7 @@ async def test_what_is_no_message_is_refused(body: bytes, code: int) -> None:
         assert (refused.status, refused.json["error"]["code"]) == (400, code)
 
 
+@pytest.mark.rule("LEG-F-03")
 @pytest.mark.rule(
     "RUN-50", "RUN-58", "LEG-E-01", "LEG-E-03", "LEG-E-04", "LEG-E-05", "LEG-E-09", "LEG-E-10", "LEG-D-05"
 )
@@ -290,7 +292,7 @@ async def test_json_answers_carry_nothing_but_the_result() -> None:
         assert (unknown.status, unknown.json["error"]["code"]) == (200, -32601)
 
 
-@pytest.mark.rule("RUN-47", "LEG-H-06", "LEG-H-15", "LEG-H-16", "LEG-H-17", "LEG-D-04", "VER-21")
+@pytest.mark.rule("RUN-47", "LEG-H-06", "LEG-H-15", "LEG-H-16", "LEG-H-17", "LEG-D-04", "VER-21", "LEG-H-18")
 async def test_a_question_goes_out_on_the_calls_stream_and_its_answer_comes_in_another_post() -> None:
     async with running(Office()) as manager, session(manager, elicitation={}) as client:
         calling = client.begin(call("ask"))

@@ -80,7 +80,7 @@ def test_a_session_from_its_opening_to_its_end(port: int) -> None:
     assert exchange(port, "POST", call("add", 4, a=1, b=1), **ours).status == 404
 
 
-@pytest.mark.rule("RUN-33", "RUN-61", "HTTP-B-06")
+@pytest.mark.rule("RUN-33", "RUN-61", "HTTP-B-06", "VER-E-03")
 def test_both_eras_share_the_endpoint(port: int) -> None:
     session_id = exchange(port, "POST", opening()).headers["mcp-session-id"]
     modern = post(port, request_body("tools/call", {"name": "add", "arguments": {"a": 1, "b": 1}}))

@@ -268,6 +268,7 @@ async def test_what_is_no_message_is_refused(body: bytes, code: int, text: str) 
     assert healthy.status == 200
 
 
+@pytest.mark.rule("TR-04", "TR-05")
 @pytest.mark.rule("RUN-39", "RUN-40", "RUN-41", "HTTP-H-03", "HTTP-H-13", "HTTP-S-03", "HTTP-S-04", "SERR-12", "VER-19")
 @pytest.mark.parametrize(
     ("changes", "text"),

@@ -43,6 +43,7 @@ async def session(server: Server[Any], **hello: Any) -> AsyncGenerator[Pipe]:
         yield client
 
 
+@pytest.mark.rule("LEG-L-17", "LEG-F-13", "VER-M-07")
 @pytest.mark.rule("LOW-33", "VER-10", "LEG-L-03", "LEG-L-09", "LEG-L-10", "LEG-L-11", "LEG-L-21")
 @pytest.mark.parametrize(
     ("offered", "agreed"),
@@ -109,7 +110,7 @@ async def test_a_modern_request_does_not_belong_on_a_legacy_connection() -> None
     )
 
 
-@pytest.mark.rule("LOW-28", "LEG-P-01")
+@pytest.mark.rule("LOW-28", "LEG-P-01", "LEG-P-07")
 async def test_a_ping_is_answered_before_and_after_the_handshake() -> None:
     async with pipe(serving()) as client:
         await client.request(1, "ping", modern=False)
@@ -129,7 +130,7 @@ async def test_modern_methods_do_not_exist_in_a_legacy_session(method: str) -> N
     assert (error.code, error.message, error.data) == (-32601, "Method not found", method)
 
 
-@pytest.mark.rule("LOW-46", "CTX-9")
+@pytest.mark.rule("LOW-46", "CTX-9", "LEG-L-14")
 async def test_the_client_is_known_from_the_handshake() -> None:
     async def body(ctx: Context) -> None:
         assert ctx.protocol_version == "2025-06-18"
@@ -161,7 +162,7 @@ async def test_a_handler_asks_while_it_runs() -> None:
         assert (await client.result()).result["structuredContent"] == {"found": {"a": "b"}}
 
 
-@pytest.mark.rule("LOW-D10", "DEP-32")
+@pytest.mark.rule("LOW-D10", "DEP-32", "LEG-L-15", "BASE-A-07")
 async def test_what_the_client_did_not_declare_is_not_asked() -> None:
     async def body(ctx: Context) -> None:
         with pytest.raises(MCPError) as raised:
@@ -204,7 +205,7 @@ async def test_a_question_of_a_cancelled_call_is_withdrawn() -> None:
         assert (await client.result()).request_id == 3
 
 
-@pytest.mark.rule("VER-6", "CTX-13")
+@pytest.mark.rule("VER-6", "CTX-13", "LEG-F-01", "LEG-F-03", "LEG-Q-13")
 async def test_changes_are_told_as_they_happen() -> None:
     async def body(ctx: Context) -> None:
         await ctx.session.send_tool_list_changed()
@@ -223,7 +224,7 @@ async def test_changes_are_told_as_they_happen() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
-@pytest.mark.rule("LOG-D2", "VER-7")
+@pytest.mark.rule("LOG-D2", "VER-7", "LEG-F-05", "LEG-F-06")
 async def test_the_client_sets_the_level_of_log_messages_for_the_session() -> None:
     async def body(ctx: Context) -> None:
         await ctx.session.send_log_message("info", "quiet")  # pyright: ignore[reportDeprecated]

@@ -53,7 +53,7 @@ async def test_a_modern_request_is_served() -> None:
     assert answer.result["content"] == [{"type": "text", "text": "fast"}]
 
 
-@pytest.mark.rule("LOW-27", "LOW-D6")
+@pytest.mark.rule("LOW-27", "LOW-D6", "VER-N-05")
 async def test_only_an_accepted_request_decides_the_era() -> None:
     async with pipe(Gate().server) as client:
         refused = {**meta(), PREFIX + "protocolVersion": "2099-01-01"}
@@ -65,7 +65,7 @@ async def test_only_an_accepted_request_decides_the_era() -> None:
         assert (await client.result()).result["protocolVersion"] == "2025-11-25"
 
 
-@pytest.mark.rule("LOW-28")
+@pytest.mark.rule("LOW-28", "LEG-L-01")
 async def test_before_the_era_is_known_nothing_is_served_without_metadata() -> None:
     async with pipe(Gate().server) as client:
         await client.request(1, "server/discover", modern=False)
@@ -77,7 +77,7 @@ async def test_before_the_era_is_known_nothing_is_served_without_metadata() -> N
         assert error.message == "Invalid request parameters: the connection is not initialized"
 
 
-@pytest.mark.rule("LOW-29", "BASE-M-12", "SERR-09")
+@pytest.mark.rule("LOW-29", "BASE-M-12", "SERR-09", "VER-N-01")
 async def test_on_a_modern_connection_each_request_needs_its_metadata() -> None:
     async with pipe(Gate().server) as client:
         await client.request(1, "server/discover")
@@ -138,7 +138,7 @@ async def test_an_id_that_is_in_flight_is_refused_and_the_first_request_is_unhar
         assert (await client.result()).request_id == 7
 
 
-@pytest.mark.rule("LOW-20", "CANC-10", "CANC-12", "MW-15")
+@pytest.mark.rule("LOW-20", "CANC-10", "CANC-12", "MW-15", "STDIO-C-02", "STDIO-C-03")
 async def test_a_cancelled_request_is_stopped_and_gets_no_answer() -> None:
     gate = Gate()
     async with pipe(gate.server) as client:
@@ -276,6 +276,7 @@ async def test_notifications_reach_their_handler_and_failures_change_nothing(cap
     assert "noted wrongly" in caplog.text
 
 
+@pytest.mark.rule("TR-08")
 async def test_messages_of_a_request_go_to_its_pipe_before_the_answer() -> None:
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         await ctx.session.report_progress(1, 2)
@@ -291,6 +292,7 @@ async def test_messages_of_a_request_go_to_its_pipe_before_the_answer() -> None:
         await client.result()
 
 
+@pytest.mark.rule("TR-02")
 async def test_an_answer_that_nobody_waits_for_is_ignored() -> None:
     async with pipe(Gate().server) as client:
         await client.send({"id": 5, "result": {}})

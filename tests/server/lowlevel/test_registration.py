@@ -200,7 +200,7 @@ def test_experimental_and_extensions_appear_only_where_there_is_something_to_say
     assert server.get_capabilities().extensions is None
 
 
-@pytest.mark.rule("LOW-26", "VER-11", "VER-N-07", "BASE-M-18")
+@pytest.mark.rule("LOW-26", "VER-11", "VER-N-07", "BASE-M-18", "VER-N-05", "VER-C-03")
 async def test_discover_answers_from_what_is_registered_now() -> None:
     server = Server("s", version="1", title="T", instructions="how", icons=[types.Icon(src="https://x/i.png")])
     async with caller(server) as client:
