@@ -53,7 +53,7 @@ def serving(arguments: Sequence[str | Path], port: int) -> Generator[str]:
     command = [sys.executable, *map(str, arguments)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment()) as process:
         try:
-            _wait_for(port, process)
+            wait_for_port(port, process)
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
             process.terminate()
@@ -63,7 +63,7 @@ def serving(arguments: Sequence[str | Path], port: int) -> Generator[str]:
                 process.kill()
 
 
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
     end = time.monotonic() + TIMEOUT
     while process.poll() is None and time.monotonic() < end:
         try:

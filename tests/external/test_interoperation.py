@@ -1,0 +1,61 @@
+"""Our clients and servers and those of others understand each other.
+
+Each pair talks once; every test looks at one part of what the client then reports.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from tests.external.conversations import Conversation, report
+from tests.external.environments import OURS, PYTHON_1, PYTHON_2, Peer
+
+HANDSHAKE = "2025-11-25"
+MODERN = "2026-07-28"
+# What a client says so that the two agree on a version, for each implementation that is not ours.
+ERAS: dict[Peer, dict[str, str]] = {
+    PYTHON_2: {"auto": MODERN, "legacy": HANDSHAKE},
+    PYTHON_1: {"auto": HANDSHAKE},
+}
+TRANSPORTS: tuple[Literal["http", "stdio"], ...] = ("http", "stdio")
+CONVERSATIONS = [
+    Conversation(client, server, transport, mode, version)
+    for other, modes in ERAS.items()
+    for client, server in ((OURS, other), (other, OURS))
+    for transport in TRANSPORTS
+    for mode, version in modes.items()
+]
+EXPECTED: dict[str, Any] = {
+    "listing": {
+        "tools": ["add", "count", "fail", "joke", "order", "slow", "was_cancelled", "where", "write"],
+        "resources": ["note://today"],
+        "templates": ["note://{day}/of/{month}"],
+        "prompts": ["greet"],
+    },
+    "call": "5",
+    "many_calls": [str(2 * number) for number in range(20)],
+    "failing_call": True,
+    "refusal": "an error",
+    "progress": ["counted 3", [[1, 3, "step 1"], [2, 3, "step 2"], [3, 3, "step 3"]]],
+    "cancelling": "cancelled",
+    "elicitation": ["3 of tea", ["How many of tea?"]],
+    "sampling": "Tea-hee.",
+    "roots": "file:///tea",
+    "reading": [["note://1/of/May", "1 May"]],
+    "prompting": ["Greet Ann."],
+    "watching": ["note://today"],
+    "closing": "closed",
+}
+
+
+@pytest.mark.parametrize("conversation", CONVERSATIONS, ids=str)
+def test_a_pair_agrees_on_the_newest_version_that_both_may_speak(conversation: Conversation) -> None:
+    assert report(conversation)["opening"] == [conversation.version, "peer", "Ask for tea."]
+
+
+@pytest.mark.parametrize("scenario", EXPECTED)
+@pytest.mark.parametrize("conversation", CONVERSATIONS, ids=str)
+def test_a_pair_understands(conversation: Conversation, scenario: str) -> None:
+    assert report(conversation)[scenario] == EXPECTED[scenario]
