@@ -180,6 +180,9 @@ async def test_protocol_errors_keep_code_message_and_data(connect: Connector) ->
     )
 
 
+@pytest.mark.rule(
+    "LEG-F-02", "VER-C-15", "SERR-04", "SERR-05", "SERR-18", "SERR-20", "SERR-21", "BASE-E-07", "BASE-E-08"
+)
 async def test_unknown_names_are_named(connect: Connector) -> None:
     errors: list[MCPError] = []
     with anyio.fail_after(10):
@@ -193,7 +196,8 @@ async def test_unknown_names_are_named(connect: Connector) -> None:
                 with pytest.raises(MCPError) as caught:
                     await ask()
                 errors.append(caught.value)
-    assert [error.code for error in errors] == [INVALID_PARAMS, INVALID_PARAMS, INVALID_PARAMS, METHOD_NOT_FOUND]
+    not_found = -32002 if connect.way == "legacy" else INVALID_PARAMS
+    assert [error.code for error in errors] == [INVALID_PARAMS, INVALID_PARAMS, not_found, METHOD_NOT_FOUND]
     assert all("nothing" in error.message for error in errors[:3])
     assert errors[3].data == "completion/complete"
 

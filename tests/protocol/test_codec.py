@@ -63,6 +63,22 @@ def test_legacy_results_carry_no_modern_members() -> None:
     assert wire == {"content": [], "isError": False}
 
 
+@pytest.mark.rule("LEG-D-02", "VER-C-19")
+def test_legacy_tools_have_objects_alone_for_structured_output() -> None:
+    content = [types.TextContent(text="[1]")]
+    for value, kept in (([1], False), ("a", False), ({"a": 1}, True)):
+        result = types.CallToolResult(content=content, structured_content=value)
+        assert encode_result("tools/call", result, MODERN, stamp=STAMP)["structuredContent"] == value
+        wire = encode_result("tools/call", result, LEGACY, stamp=STAMP)
+        assert wire["content"] == [{"type": "text", "text": "[1]"}]
+        assert ("structuredContent" in wire) == kept
+    for schema, kept in (({"type": "array"}, False), ({}, False), ({"type": "object"}, True)):
+        listing = types.ListToolsResult(tools=[types.Tool(name="t", input_schema={}, output_schema=schema)])
+        assert encode_result("tools/list", listing, MODERN, stamp=STAMP)["tools"][0]["outputSchema"] == schema
+        (tool,) = encode_result("tools/list", listing, LEGACY, stamp=STAMP)["tools"]
+        assert ("outputSchema" in tool) == kept
+
+
 def test_questions_are_no_legacy_result() -> None:
     with pytest.raises(InvalidHandlerResult):
         encode_result("tools/call", types.InputRequiredResult(request_state="s"), LEGACY, stamp=STAMP)

@@ -22,6 +22,7 @@ ResultT = TypeVar("ResultT")
 _FORM_SCHEMA_MEMBERS: Final = ("$schema", "type", "properties", "required")
 
 _MODERN_MEMBERS: Final = ("resultType", "ttlMs", "cacheScope")
+_ABSENT: Final[dict[str, Any]] = {}
 
 
 class InvalidHandlerResult(MCPError):
@@ -87,7 +88,19 @@ def encode_result(
     for member in _MODERN_MEMBERS:
         if method in SPEC_CLIENT_METHODS:
             wire.pop(member, None)
+    _keep_objects_only(method, wire)
     return wire
+
+
+def _keep_objects_only(method: str, wire: dict[str, Any]) -> None:
+    """Leave out structured values other than objects, and their schemas: legacy tools have none (tools: "Output")."""
+    if method == "tools/call":
+        if not isinstance(wire.get("structuredContent", _ABSENT), dict):
+            wire.pop("structuredContent", None)
+    elif method == "tools/list":
+        for tool in wire.get("tools", ()):
+            if tool.get("outputSchema", _ABSENT).get("type") != "object":
+                tool.pop("outputSchema", None)
 
 
 def _dump_model(method: str, result: BaseModel, era: Era) -> dict[str, Any]:

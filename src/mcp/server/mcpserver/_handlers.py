@@ -36,6 +36,7 @@ logger: Final = logging.getLogger("mcp.server.mcpserver.server")
 RequestContext = ServerRequestContext[Any, Any]
 PageParams = types.PaginatedRequestParams | None
 
+_LEGACY_RESOURCE_NOT_FOUND: Final = -32002
 _MAX_COMPLETIONS: Final = 100  # completion: "Implementation Considerations"
 
 
@@ -225,7 +226,11 @@ class Handlers:
         uri = str(params.uri)
         try:
             contents = await self.read(uri, self.make_context(ctx, params))
-        except (ResourceNotFoundError, InvalidResourceArguments) as error:
+        except ResourceNotFoundError as error:
+            # Resources: "Error Handling". Older revisions have a code of their own for it.
+            code = INVALID_PARAMS if ctx.session.scope.era is MODERN else _LEGACY_RESOURCE_NOT_FOUND
+            raise MCPError(code, str(error), {"uri": uri}) from error
+        except InvalidResourceArguments as error:
             raise MCPError(INVALID_PARAMS, str(error), {"uri": uri}) from error
         except UnexpectedResourceError as error:
             text = f"{error}: {error.__cause__}" if self._shows_errors(ctx) else str(error)
