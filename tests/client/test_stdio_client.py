@@ -108,6 +108,7 @@ async def until(path: Path, text: str) -> None:
 
 
 @pytest.mark.rule("LEG-S-01", "LEG-S-03", "STDIO-F-08", "STDIO-F-12", "STDIO-C-02")
+@pytest.mark.rule("STDIO-C-01", "TR-01", "TR-08")
 @pytest.mark.rule("CLIENT-9", "STDIO-13", "STDIO-B-01", "STDIO-B-02", "STDIO-F-01")
 @pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
 async def test_both_eras_are_spoken_over_a_childs_pipes(mode: str, version: str, tmp_path: Path) -> None:

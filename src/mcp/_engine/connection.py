@@ -79,7 +79,7 @@ class Connection:
         self._mailboxes: dict[RequestId, _Mailbox] = {}
         self._running = 0  # requests of the peer that have not been answered yet
         self._asking = 0  # of these, how many wait for the peer
-        self._ended = anyio.Event()  # replaced each time a request of the peer ends
+        self._ended: anyio.Event | None = None  # there while somebody waits for the end of a request of the peer
         self._closed = False
 
     async def __aenter__(self) -> Connection:
@@ -132,12 +132,17 @@ class Connection:
     async def wait_for_room(self) -> None:
         """Wait until another request of the peer may start. Requests that wait for the peer itself do not count."""
         while self._running - self._asking >= self._max_in_flight:
-            await self._ended.wait()
+            await self._wait_for_an_end()
 
     async def wait_until_answered(self, request_id: RequestId) -> None:
         """Wait until a request of the peer is no longer in progress."""
         while request_id in self._scopes:
-            await self._ended.wait()
+            await self._wait_for_an_end()
+
+    async def _wait_for_an_end(self) -> None:
+        if self._ended is None:
+            self._ended = anyio.Event()
+        await self._ended.wait()
 
     def _start(self, request: Request) -> None:
         request_id = request.request_id
@@ -163,8 +168,9 @@ class Connection:
         if outcome is not None and (answer := self._peer.respond(request_id, outcome)) is not None:
             await self._send_answer(answer)
         self._running -= 1
-        ended, self._ended = self._ended, anyio.Event()
-        ended.set()
+        if self._ended is not None:
+            self._ended.set()
+            self._ended = None
 
     async def _send_answer(self, answer: dict[str, Any]) -> None:
         try:
@@ -277,7 +283,7 @@ class Connection:
         self._fail_waiting()
         with anyio.move_on_after(grace):
             while self._running:
-                await self._ended.wait()
+                await self._wait_for_an_end()
         with anyio.move_on_after(COURTESY_SECONDS, shield=True):
             for request_id in self._peer.in_progress():
                 if (scope := self._scopes.get(request_id)) is not None:

@@ -58,6 +58,8 @@ class StreamLink(ConnectionLink):
     async def exchange(self, request: OutgoingRequest, on_notification: OnNotification) -> dict[str, Any]:
         """Send a request and wait for its response; cancelling the caller tells the server."""
         self._version = request.version
+        if isinstance(self._write_stream, WireWriter):  # has no headers
+            return await super().exchange(request, on_notification)
         self._headers[request.request_id] = _headers_of(request)
         try:
             return await super().exchange(request, on_notification)
