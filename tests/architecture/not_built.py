@@ -27,7 +27,6 @@ MODULES = {
     "mcp.server.apps",
     "mcp.server.connection",
     "mcp.server.runner",
-    "mcp.server.sse",
     "mcp.shared.auth_utils",
     "mcp.shared.dispatcher",
     "mcp.shared.inbound",

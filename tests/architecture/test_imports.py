@@ -49,6 +49,7 @@ HEAVY = {
 # Modules of ours that need heavy packages at their top, and the only modules that open these doors inside a function.
 DOORS: set[tuple[str, str]] = {
     ("mcp.server.lowlevel.server", "mcp.server._http.app"),
+    ("mcp.server.mcpserver._serving", "mcp.server._http.sse_app"),
     ("mcp.server.lowlevel.server", "mcp.server._serve"),
     ("mcp.server._in_process", "mcp.server._conversation"),
     ("mcp.server.mcpserver._serving", "mcp.server.mcpserver._running"),

@@ -55,6 +55,7 @@ class ServerConnection:
         self._on_failure = on_failure
         self._handshake = Handshake(greeting)
         self._connection = Connection(send, self._admit, self._take_note)
+        self._http_request: Any = None  # while the message that it carried is being delivered
 
     async def __aenter__(self) -> ServerConnection:
         await self._connection.__aenter__()
@@ -65,10 +66,12 @@ class ServerConnection:
     ) -> bool | None:
         return await self._connection.__aexit__(exc_type, exc, traceback)
 
-    async def receive(self, message: Message) -> None:
-        """Take in one message; returns when the next one may come."""
+    async def receive(self, message: Message, http_request: Any = None) -> None:
+        """Take in one message, and the HTTP request it came in if any; returns when the next one may come."""
         await self._connection.wait_for_room()
+        self._http_request = http_request
         self._connection.deliver(message)
+        self._http_request = None
         if isinstance(message, Request) and message.method == "initialize":
             # legacy lifecycle: what follows a handshake depends on what was agreed in it.
             await self._connection.wait_until_answered(message.request_id)
@@ -126,6 +129,8 @@ class ServerConnection:
             channel=self._connection,
             handshake=None if era is MODERN else self._handshake,
             lifespan_context=self._lifespan_context,
+            request=self._http_request,
+            headers=getattr(self._http_request, "headers", None),
         )
 
 
@@ -187,7 +192,7 @@ async def serve_streams(
                     if isinstance(item, Exception):
                         logger.debug("Dropping what the transport could not read: %r", item)
                         continue
-                    await served.receive(from_model(item.message))
+                    await served.receive(from_model(item.message), getattr(item.metadata, "request_context", None))
         await served.finish(0 if gone else SHUTDOWN_GRACE)
     if failures:
         raise failures[0]

@@ -19,7 +19,7 @@ from tests.server.http.fakes import FakeConnection
 VERSION = "2025-11-25"
 
 
-def call(name: str, request_id: Any = 2, **arguments: Any) -> dict[str, Any]:
+def call(name: str, request_id: Any = 2, /, **arguments: Any) -> dict[str, Any]:
     """A call of a tool."""
     return {
         "jsonrpc": "2.0",

@@ -33,6 +33,14 @@ async def steps(ctx: Context) -> str:
     return "done"
 
 
+@_server.tool()
+async def shout(ctx: Context) -> str:
+    """Log."""
+    await ctx.session.log("info", "a")
+    await ctx.session.log("error", "b")
+    return "done"
+
+
 @pytest.fixture(params=["httptools", "h11"])
 def port(request: pytest.FixtureRequest) -> Generator[int]:
     app = _server.streamable_http_app(event_store=MemoryStore(), retry_interval=10)
@@ -106,3 +114,17 @@ def test_an_error_is_answered_with_200(port: int) -> None:
     unknown = exchange(port, "POST", call("nothing"), mcp_session_id=session_id)
     assert unknown.status == 200
     assert unknown.events[0]["error"]["code"] == -32602
+
+
+@pytest.mark.rule("LOG-D2", "SLOG-02", "LEG-D-06")
+def test_a_session_has_its_own_level_of_log_messages(port: int) -> None:
+    ours: list[dict[str, str | None]] = []
+    for _ in range(2):
+        opened = exchange(port, "POST", opening())
+        assert opened.events[0]["result"]["capabilities"]["logging"] == {}
+        ours.append({"mcp_session_id": opened.headers["mcp-session-id"]})
+    level = {"jsonrpc": "2.0", "id": 2, "method": "logging/setLevel", "params": {"level": "error"}}
+    assert exchange(port, "POST", level, **ours[0]).events[0]["result"] == {}
+    quiet, loud = (exchange(port, "POST", call("shout", 3), **headers).events for headers in ours)
+    assert [message["params"]["level"] for message in quiet[:-1]] == ["error"]
+    assert [message["params"]["level"] for message in loud[:-1]] == ["info", "error"]

@@ -153,7 +153,7 @@ class LegacyEndpoint:
             self._server,
             lifespan_context=self.lifespan_context,
             storage=self._storage,
-            principal=_principal(arrival.http_request.scope),
+            principal=principal_of(arrival.http_request.scope),
         )
         assert self.host is not None
         self._sessions[session.session_id] = session
@@ -169,7 +169,7 @@ class LegacyEndpoint:
             raise _Refusal(400, "Bad Request: Missing session ID")
         session = self._sessions.get(session_id)
         # security: a session is no proof of who its client is, and belongs to whoever opened it.
-        if session is None or session.is_over or session.principal != _principal(arrival.http_request.scope):
+        if session is None or session.is_over or session.principal != principal_of(arrival.http_request.scope):
             raise _Refusal(404, "Session not found")
         return session
 
@@ -288,7 +288,8 @@ def _arrival(http_scope: Scope, headers: ASGIHeaders, body: bytes, receive: Rece
     return Arrival(http_request, headers)
 
 
-def _principal(http_scope: object) -> object:
+def principal_of(http_scope: object) -> object:
+    """Who a request speaks for; `None` where nobody is authenticated."""
     user = verified_user(http_scope)
     token = get_access_token() if user is None else user.access_token
     return None if token is None else principal_components(token)

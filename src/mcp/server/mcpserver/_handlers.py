@@ -148,6 +148,10 @@ class Handlers:
             "completion/complete", types.CompleteRequestParams, Completions(fn, self.make_context)
         )
 
+    async def on_set_level(self, ctx: RequestContext, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        """Serve `logging/setLevel`: the engine keeps the level for the session, and the log helpers heed it."""
+        return types.EmptyResult()
+
     def make_context(self, ctx: RequestContext | None, params: InputParams | None = None) -> Context[Any, Any]:
         """Make the `Context` of one request; of a direct call, if there is none."""
         return Context(

@@ -17,6 +17,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from mcp.server._http.app import MCPApp
+from mcp.server._http.sse_app import SseApp
 
 logger = logging.getLogger(__name__)
 
@@ -34,9 +35,9 @@ class _Server(uvicorn.Server):
     it waiting for ever. So would a request whose body never comes, and a client that does not read.
     """
 
-    def __init__(self, config: uvicorn.Config, app: MCPApp) -> None:
+    def __init__(self, config: uvicorn.Config, app: MCPApp | SseApp) -> None:
         super().__init__(config)
-        self._manager = app.session_manager
+        self._manager = app.session_manager if isinstance(app, MCPApp) else app
         self._time_for_answers = self._manager.shutdown_timeout + _LAST_MESSAGES
         config.timeout_graceful_shutdown = math.ceil(self._time_for_answers + _LAST_TASKS)
         self._path = app.mcp_path
@@ -76,7 +77,7 @@ async def serve_app(app: Starlette, *, host: str, port: int, log_level: str) -> 
     request included, go where the application's go.
 
     Args:
-        app: What `streamable_http_app()` made.
+        app: What `streamable_http_app()` or `sse_app()` made.
         host: The address to bind.
         port: The port to bind.
         log_level: The level of uvicorn's loggers.
@@ -85,7 +86,7 @@ async def serve_app(app: Starlette, *, host: str, port: int, log_level: str) -> 
         SystemExit: The application did not start; its reason is in the log.
     """
     config = uvicorn.Config(app, host=host, port=port, log_config=None, log_level=log_level.lower())
-    server = _Server(config, app) if isinstance(app, MCPApp) else uvicorn.Server(config)
+    server = _Server(config, app) if isinstance(app, MCPApp | SseApp) else uvicorn.Server(config)
     await server.serve()
     if not server.started:
         sys.exit(_STARTUP_FAILED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 RouteT = TypeVar("RouteT", bound="Callable[[Request], Awaitable[Response] | Response]")
 LogLevel: TypeAlias = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
-
-_NO_SSE: Final = "This build does not serve HTTP+SSE; use run('streamable-http')"
 
 
 class Settings(BaseModel, Generic[LifespanResultT]):
@@ -154,8 +152,28 @@ class Serving(Generic[LifespanResultT]):
         transport_security: TransportSecuritySettings | None = None,
         host: str = "127.0.0.1",
     ) -> Starlette:
-        """Refuse: HTTP+SSE belongs to protocol revisions that this server does not speak."""
-        raise RuntimeError(_NO_SSE)
+        """Make the web application that serves HTTP+SSE, for clients that do not know streamable HTTP.
+
+        Args:
+            sse_path: Where clients connect.
+            message_path: Where they POST their messages.
+            max_request_body_size: How many bytes a message may have.
+            transport_security: Which hosts and origins are accepted. Without it, a loopback `host` accepts loopback
+                names.
+            host: The address the application will be bound to.
+        """
+        from mcp.server._http.sse_app import build_sse_app
+
+        return build_sse_app(
+            self._lowlevel_server,
+            sse_path=sse_path,
+            message_path=message_path,
+            max_request_body_size=max_request_body_size,
+            transport_security=transport_security,
+            host=host,
+            custom_starlette_routes=self._custom_routes,
+            debug=self.settings.debug,
+        )
 
     def run(self, transport: Literal["stdio", "sse", "streamable-http"] = "stdio", **kwargs: Any) -> None:
         """Serve until the transport ends.
@@ -209,8 +227,18 @@ class Serving(Generic[LifespanResultT]):
         max_request_body_size: int = DEFAULT_MAX_REQUEST_BODY_SIZE,
         transport_security: TransportSecuritySettings | None = None,
     ) -> None:
-        """Refuse: HTTP+SSE belongs to protocol revisions that this server does not speak."""
-        raise RuntimeError(_NO_SSE)
+        """Serve HTTP+SSE with uvicorn until the process is told to stop. See `sse_app` for the arguments."""
+        from mcp.server.mcpserver._running import serve_app
+
+        app = self.sse_app(
+            sse_path=sse_path,
+            message_path=message_path,
+            max_request_body_size=max_request_body_size,
+            transport_security=transport_security,
+            host=host,
+        )
+        configure_logging(self.settings.log_level)
+        await serve_app(app, host=host, port=port, log_level=self.settings.log_level)
 
     async def run_streamable_http_async(
         self,

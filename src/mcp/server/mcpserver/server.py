@@ -39,6 +39,7 @@ from mcp_types import (
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     CallToolRequestParams,
     Icon,
+    SetLevelRequestParams,
 )
 from mcp_types.methods import CacheableMethod
 
@@ -192,6 +193,9 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         )
         self._lowlevel_server: Server[LifespanResultT] = self._make_server(
             name or _DEFAULT_NAME, version, title, description, instructions, website_url, icons, cache_hints, bus
+        )
+        self._lowlevel_server.add_request_handler(
+            "logging/setLevel", SetLevelRequestParams, self._handlers.on_set_level
         )
         bundled = check_extensions(extensions or ())
         self._intercept(bundled)
