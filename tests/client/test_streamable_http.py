@@ -724,8 +724,3 @@ def test_an_http_client_for_mcp_waits_long_for_an_answer() -> None:
     client = create_mcp_http_client({"x-a": "1"})
     assert (client.timeout.connect, client.timeout.read) == (30.0, 300.0)
     assert client.headers["x-a"] == "1"
-
-
-async def test_a_transport_is_for_a_client_alone() -> None:
-    with pytest.raises(NotImplementedError, match="Client"):
-        await streamable_http_client("http://127.0.0.1:1/mcp").__aenter__()

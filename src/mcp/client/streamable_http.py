@@ -7,6 +7,8 @@ async with httpx2.AsyncClient(headers={"authorization": "Bearer …"}) as http_c
     async with Client(streamable_http_client(url, http_client=http_client)) as client:
         ...
 ```
+
+Entered by itself, a transport yields the pair of message streams that a `ClientSession` takes.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from mcp._protocol.headers import LAST_EVENT_ID, MCP_SESSION_ID
 from mcp._protocol.headers import MCP_PROTOCOL_VERSION as MCP_PROTOCOL_VERSION_HEADER
 from mcp.client._http.backend import HTTPBackend, ResumptionError, StreamableHTTPError, check_url
 from mcp.client._http.exchange import HTTPLink
+from mcp.client._http.link_streams import LinkStreams
 from mcp.client._http.resumable import DEFAULT_MAX_RECONNECTION_ATTEMPTS as MAX_RECONNECTION_ATTEMPTS
 from mcp.client._http.resumable import DEFAULT_RECONNECTION_DELAY_MS
 from mcp.client._http.wire import DEFAULT_MAX_JSON_BODY_SIZE, DEFAULT_MAX_SSE_EVENT_SIZE, OnFault, Wire
@@ -116,14 +119,15 @@ class StreamableHTTPTransport:
         return HttpxBackend(self._http_client, owned=False)
 
     async def __aenter__(self) -> TransportStreams:
-        raise NotImplementedError(
-            "streamable HTTP as a pair of message streams is not available; pass the transport to Client(...)"
-        )
+        self._streams = LinkStreams(self.open_link)
+        return await self._streams.__aenter__()
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
-        return None
+        await self._streams.__aexit__(exc_type, exc_val, exc_tb)
+
+    _streams: LinkStreams
 
 
 def streamable_http_client(

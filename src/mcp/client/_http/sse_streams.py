@@ -146,7 +146,7 @@ class SSEStreams:
                     self._endpoint = self._read_endpoint(event)
                     self._connected.set()
                 elif (message := await self._wire.read_event(event)) is not None:
-                    await self._to_reader.send(SessionMessage(to_model(_wire_form(message))))
+                    await self._to_reader.send(SessionMessage(to_model(wire_form(message))))
         if self._endpoint is None:
             raise StreamableHTTPError(f"{self._url} ended its stream before it said where to post messages")
 
@@ -185,7 +185,7 @@ class SSEStreams:
     async def _post(self, message: Message, extra: dict[str, str] | None) -> None:
         headers = {"content-type": "application/json", **(extra or {})}
         try:
-            response = await self._wire.send("POST", headers, dumps(_wire_form(message)), self._endpoint)
+            response = await self._wire.send("POST", headers, dumps(wire_form(message)), self._endpoint)
             failure = None
             if not 200 <= response.status < 300:
                 failure = await read_failure(response, response.status, self._endpoint or self._wire.url)
@@ -198,7 +198,7 @@ class SSEStreams:
         if isinstance(message, Request):
             failure.request_id = message.request_id
             try:
-                await self._to_reader.send(SessionMessage(to_model(_wire_form(failure))))
+                await self._to_reader.send(SessionMessage(to_model(wire_form(failure))))
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 logger.debug("Nobody reads any more")
 
@@ -229,7 +229,8 @@ class SSELink:
         return await self._stack.__aexit__(exc_type, exc, traceback)
 
 
-def _wire_form(message: Message) -> dict[str, Any]:
+def wire_form(message: Message) -> dict[str, Any]:
+    """Put a message into wire form."""
     if isinstance(message, Request):
         return request_message(message.request_id, message.method, message.params)
     if isinstance(message, Notification):
