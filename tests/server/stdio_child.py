@@ -39,14 +39,15 @@ class Child:
             env=env,
             stdin=options.pop("stdin", subprocess.PIPE),
             stdout=options.pop("stdout", subprocess.PIPE),
-            stderr=subprocess.PIPE,
+            stderr=options.pop("stderr", subprocess.PIPE),
             **options,
         )
         self.errors: list[str] = []
         self._news = threading.Condition()
         self._lines: queue.Queue[bytes] = queue.Queue()
-        assert self.process.stderr is not None
-        self._threads = [threading.Thread(target=self._listen, args=(self.process.stderr,), daemon=True)]
+        self._threads: list[threading.Thread] = []
+        if self.process.stderr is not None:
+            self._threads.append(threading.Thread(target=self._listen, args=(self.process.stderr,), daemon=True))
         if self.process.stdout is not None:
             self._threads.append(threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True))
         for thread in self._threads:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -76,6 +77,13 @@ def block(seconds: float) -> str:
     note("blocking")
     time.sleep(seconds)
     return "unblocked"
+
+
+@mcp.tool()
+async def log(lines: int) -> str:
+    for number in range(lines):
+        logging.getLogger("a.library").warning("%d %s", number, "x" * 1000)
+    return "logged"
 
 
 @mcp.tool()

@@ -260,6 +260,28 @@ def test_a_client_that_does_not_read_blocks_only_its_own_calls() -> None:
         assert sorted(line["id"] for line in lines) == [0, 1, 2, 3, 4, 5, 6, 7, 9]
 
 
+@pytest.mark.rule("CASE-10")
+def test_logging_does_not_wait_for_a_client_that_never_reads_stderr() -> None:
+    reading, writing = os.pipe()
+    with server(stderr=writing) as started:
+        os.close(writing)
+        started.call(1, "log", lines=1000)
+        assert text_of(started.message()) == "logged"
+        started.call(2, "add", a=1, b=2)
+        assert text_of(started.message()) == "3"
+        assert started.end() == 0
+    os.close(reading)
+
+
+def test_all_that_was_logged_is_written_before_the_process_ends() -> None:
+    with server() as started:
+        started.call(1, "log", lines=20)
+        assert text_of(started.message()) == "logged"
+        started.process.send_signal(signal.SIGTERM)
+        assert started.exit_status() == -signal.SIGTERM
+        assert "WARNING  19 " in started.stderr
+
+
 LOW_LEVEL = """
 import anyio
 from mcp import stdio_server

@@ -53,6 +53,7 @@ def run_stdio(server: Server[Any]) -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
     if process.received == signal.SIGTERM:
+        _flush()
         signal.raise_signal(signal.SIGTERM)
         return
     interrupt = KeyboardInterrupt()
@@ -101,10 +102,15 @@ class _Process:
 
     def _leave(self) -> None:
         logger.warning("A call does not end; the process ends without it")
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError, AttributeError):
-                stream.flush()
+        _flush()
         os._exit(0 if self.received is None else 128 + self.received)
+
+
+def _flush() -> None:
+    """Write what waits to be written: the process ends in a way that writes nothing."""
+    for output in (*logging.getLogger().handlers, sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            output.flush()
 
 
 def _may_handle_signals() -> bool:

@@ -202,7 +202,7 @@ class Serving(Generic[LifespanResultT]):
         if transport == "stdio":
             from mcp.server._stdio_run import run_stdio
 
-            configure_logging(self.settings.log_level)
+            configure_logging(self.settings.log_level, may_wait=False)
             run_stdio(self._lowlevel_server)
             return
         from mcp.server.mcpserver._running import refuse_running_loop, run_in_fast_loop
@@ -214,7 +214,7 @@ class Serving(Generic[LifespanResultT]):
         """Serve one client on standard input and output until it closes its side."""
         from mcp.server._stdio_run import serve_stdio
 
-        configure_logging(self.settings.log_level)
+        configure_logging(self.settings.log_level, may_wait=False)
         await serve_stdio(self._lowlevel_server)
 
     async def run_sse_async(
