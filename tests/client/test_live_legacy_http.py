@@ -7,16 +7,28 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from anyio.abc import SocketStream
 from pydantic import BaseModel
 
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext, ClientSession
-from mcp.client.streamable_http import streamable_http_client
+from mcp.client.streamable_http import ResumptionError, streamable_http_client
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.shared.exceptions import MCPError
-from mcp_types import ElicitRequestParams, ElicitResult, TextContent, ToolListChangedNotification
+from mcp.shared.message import ClientMessageMetadata
+from mcp_types import (
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    ElicitRequestParams,
+    ElicitResult,
+    TextContent,
+    ToolListChangedNotification,
+)
 from mcp_types.jsonrpc import REQUEST_TIMEOUT
+from tests.client.legacy_http import legacy, said, stream_whole
 from tests.client.live import live_server
+from tests.client.raw_http import Seen, event, modern, raw_server, response
 
 
 class Name(BaseModel):
@@ -149,3 +161,33 @@ async def test_a_session_built_by_hand_speaks_over_the_transports_streams(era: s
                 with pytest.raises(MCPError):
                     await session.get_prompt("none")
                 assert len((await session.list_tools()).tools) == 3
+
+
+@pytest.mark.rule("TRANSPORT-44", "TRANSPORT-D11")
+async def test_a_request_says_where_to_resume_from_in_one_era_and_is_refused_in_the_other() -> None:
+    tokens: list[str] = []
+
+    async def on_token(token: str) -> None:
+        tokens.append(token)
+
+    async def answer(seen: Seen, stream: SocketStream) -> None:
+        await stream_whole(stream, event(said(seen), id="e-1"))
+
+    async def get(seen: Seen, stream: SocketStream) -> None:
+        if "last-event-id" in seen.headers:
+            await stream_whole(stream, event(said(Seen("POST", "", {}, b'{"id": 9}'), "late"), id="e-2"))
+        else:
+            await stream.send(response(b"", None, "405 Method Not Allowed"))
+
+    request = CallToolRequest(params=CallToolRequestParams(name="add"))
+    update = ClientMessageMetadata(on_resumption_token_update=on_token)
+    resume = ClientMessageMetadata(resumption_token="e-1")
+    with anyio.fail_after(5):
+        async with raw_server(legacy(answer, get=get)) as server, Client(server.url) as client:
+            assert text_of(await client.session.send_request(request, CallToolResult, metadata=update)) == "ok"
+            assert text_of(await client.session.send_request(request, CallToolResult, metadata=resume)) == "late"
+        async with raw_server(modern(answer)) as server, Client(server.url) as client:
+            with pytest.raises(ResumptionError, match="2026-07-28"):
+                await client.session.send_request(request, CallToolResult, metadata=resume)
+            assert [seen.method for seen in server.seen] == ["POST"]
+    assert tokens == ["e-1"]
