@@ -521,7 +521,7 @@ def test_nested_texts_are_not_parsed() -> None:
         arguments_of(f).validate({"x": ["[1]"]})
 
 
-@pytest.mark.rule("TOOLS-32", "TOOLS-D7", "ERR-19")
+@pytest.mark.rule("TOOLS-32", "TOOLS-D7", "ERR-19", "SERR-19")
 async def test_bad_arguments_are_explained_without_their_values(caplog: pytest.LogCaptureFixture) -> None:
     mcp = MCPServer("Lab")
     ran = False

@@ -49,6 +49,7 @@ def failing_server(*, mask_errors: bool = True) -> MCPServer:
     return mcp
 
 
+@pytest.mark.rule("SERR-19")
 @pytest.mark.rule(
     "ERR-1", "ERR-3", "ERR-4", "ERR-6", "ERR-D3", "ERR-2", "ELICIT-13", "ELICIT-D3", "TOOLS-36", "CASE-50"
 )

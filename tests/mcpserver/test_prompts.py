@@ -284,7 +284,7 @@ async def test_a_whole_result_is_passed_on_with_the_prompts_description() -> Non
         assert await get(peer, "own") == {"description": "own", "messages": []}
 
 
-@pytest.mark.rule("PROMPT-21", "PROMPT-22", "PROMPT-D1", "PROMPT-D5", "ERR-7", "ERR-9", "ERR-20", "CASE-77")
+@pytest.mark.rule("PROMPT-21", "PROMPT-22", "PROMPT-D1", "PROMPT-D5", "ERR-7", "ERR-9", "ERR-20", "CASE-77", "SERR-21")
 async def test_failures_are_protocol_errors(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     mcp = MCPServer("Lab")
     errors: dict[str, Exception] = {

@@ -65,7 +65,7 @@ def test_legacy_results_carry_no_modern_members() -> None:
 
 @pytest.mark.rule("LEG-D-02", "VER-C-19")
 def test_legacy_tools_have_objects_alone_for_structured_output() -> None:
-    content = [types.TextContent(text="[1]")]
+    content: list[types.ContentBlock] = [types.TextContent(text="[1]")]
     for value, kept in (([1], False), ("a", False), ({"a": 1}, True)):
         result = types.CallToolResult(content=content, structured_content=value)
         assert encode_result("tools/call", result, MODERN, stamp=STAMP)["structuredContent"] == value

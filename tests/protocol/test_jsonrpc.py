@@ -58,7 +58,7 @@ def test_each_kind_of_message_is_told_by_its_members(value: dict[str, Any], mess
     assert parse_message(json.dumps(value).encode()) == message
 
 
-@pytest.mark.rule("BASE-J-01", "BASE-J-02", "BASE-J-03", "RUN-38", "VER-8", "SERR-01", "CASE-68")
+@pytest.mark.rule("BASE-J-01", "BASE-J-02", "BASE-J-03", "RUN-38", "VER-8", "SERR-01", "CASE-68", "BASE-E-01")
 @pytest.mark.parametrize(
     ("value", "request_id"),
     [
@@ -92,7 +92,7 @@ def test_what_is_no_message_is_an_invalid_request(value: Any, request_id: int | 
     assert read_message(value) == Rejection(400, -32600, INVALID, None, request_id)
 
 
-@pytest.mark.rule("RUN-38", "CASE-60", "CASE-87")
+@pytest.mark.rule("RUN-38", "CASE-60", "CASE-87", "BASE-E-01")
 @pytest.mark.parametrize(
     "data",
     [

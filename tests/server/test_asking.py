@@ -54,7 +54,7 @@ def gate(request: InputRequest, **declared: Any) -> None:
     check_input_requests(InputRequiredResult(input_requests={"k": request}), capabilities(**declared))
 
 
-@pytest.mark.rule("MRTR-23", "MRTR-D1", "DEP-33", "DEP-34")
+@pytest.mark.rule("MRTR-23", "MRTR-D1", "DEP-33", "DEP-34", "VER-C-21", "BASE-E-06", "SERR-17")
 @pytest.mark.parametrize(
     ("request_", "enough", "short", "name", "required"),
     [
@@ -137,7 +137,7 @@ WANTED = ElicitRequestURLParams(message="Sign in", url="https://a/b", elicitatio
 DECLARED = capabilities(elicitation={"url": {}})
 
 
-@pytest.mark.rule("ELICIT-17", "MRTR-21")
+@pytest.mark.rule("ELICIT-17", "MRTR-21", "SERR-04", "BASE-E-07")
 def test_the_exception_becomes_the_questions_and_keeps_the_state() -> None:
     error = UrlElicitationRequiredError([WANTED])
 

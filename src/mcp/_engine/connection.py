@@ -59,6 +59,7 @@ class Connection:
         on_request: Admits a request of the peer; the work it returns runs in a task of its own.
         on_notification: Takes in a notification of the peer.
         max_in_flight: How many requests of the peer may run at once; beyond it `wait_for_room` waits.
+        after_result: Builds a message to send after the result of a request of the peer; `None` for none.
     """
 
     def __init__(
@@ -68,11 +69,13 @@ class Connection:
         on_notification: OnNotification,
         *,
         max_in_flight: int = DEFAULT_MAX_IN_FLIGHT,
+        after_result: Callable[[Request], dict[str, Any] | None] = lambda request: None,
     ) -> None:
         self._send = send
         self._on_request = on_request
         self._on_notification = on_notification
         self._max_in_flight = max_in_flight
+        self._after_result = after_result
         self._peer = Peer()
         self._tasks: TaskGroup | None = None
         self._scopes: dict[RequestId, anyio.CancelScope] = {}
@@ -108,6 +111,8 @@ class Connection:
             if (mailbox := self._mailboxes.pop(event.request_id, None)) is not None:
                 mailbox.put(event.outcome)
         elif isinstance(event, CancelRequested):
+            why = (event.notification.params or {}).get("reason")
+            logger.debug("The peer cancels its request %r: %r", event.request_id, why)
             if (scope := self._scopes.get(event.request_id)) is not None:
                 scope.cancel()
             self._on_notification(event.notification)
@@ -154,9 +159,10 @@ class Connection:
             return
         scope = self._scopes[request_id] = anyio.CancelScope()
         self._running += 1
-        self.start(self._serve, request_id, work, scope)
+        self.start(self._serve, request, work, scope)
 
-    async def _serve(self, request_id: RequestId, work: Work, scope: anyio.CancelScope) -> None:
+    async def _serve(self, request: Request, work: Work, scope: anyio.CancelScope) -> None:
+        request_id = request.request_id
         outcome: dict[str, Any] | ErrorData | None = None
         with scope:
             try:
@@ -167,6 +173,8 @@ class Connection:
             del self._scopes[request_id]
         if outcome is not None and (answer := self._peer.respond(request_id, outcome)) is not None:
             await self._send_answer(answer)
+            if "result" in answer and (more := self._after_result(request)) is not None:
+                await self._send_quietly(more)
         self._running -= 1
         if self._ended is not None:
             self._ended.set()

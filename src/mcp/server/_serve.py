@@ -15,7 +15,7 @@ from mcp._engine.scope import RequestScope
 from mcp._engine.streams import ReadStream, WireReader, WireWriter, WriteStream, from_model, to_model
 from mcp._protocol.era import MODERN, era_of
 from mcp._protocol.handshake import Handshake
-from mcp._protocol.jsonrpc import Message, Notification, Request
+from mcp._protocol.jsonrpc import Message, Notification, Request, notification_message
 from mcp._protocol.metadata import ClientFacts
 from mcp.server._handle import HandlerTable, handle_notification, handle_request
 from mcp.shared.exceptions import MCPError
@@ -54,7 +54,7 @@ class ServerConnection:
         self._lifespan_context = lifespan_context
         self._on_failure = on_failure
         self._handshake = Handshake(greeting)
-        self._connection = Connection(send, self._admit, self._take_note)
+        self._connection = Connection(send, self._admit, self._take_note, after_result=_farewell)
         self._http_request: Any = None  # while the message that it carried is being delivered
 
     async def __aenter__(self) -> ServerConnection:
@@ -132,6 +132,14 @@ class ServerConnection:
             request=self._http_request,
             headers=getattr(self._http_request, "headers", None),
         )
+
+
+def _farewell(request: Request) -> dict[str, Any] | None:
+    """Tell the end of a subscription: no stream ends with it on a pipe (cancellation: "Cancellation Flow")."""
+    if request.method != "subscriptions/listen":
+        return None
+    params = {"requestId": request.request_id, "reason": "the subscription has ended"}
+    return notification_message("notifications/cancelled", params)
 
 
 async def serve_streams(

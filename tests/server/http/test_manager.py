@@ -268,7 +268,7 @@ async def test_what_is_no_message_is_refused(body: bytes, code: int, text: str) 
     assert healthy.status == 200
 
 
-@pytest.mark.rule("TR-04", "TR-05")
+@pytest.mark.rule("TR-04", "TR-05", "VER-C-21", "BASE-E-06")
 @pytest.mark.rule("RUN-39", "RUN-40", "RUN-41", "HTTP-H-03", "HTTP-H-13", "HTTP-S-03", "HTTP-S-04", "SERR-12", "VER-19")
 @pytest.mark.parametrize(
     ("changes", "text"),
@@ -319,7 +319,7 @@ async def test_an_unknown_method_is_404(method: str) -> None:
     assert answer.json["id"] == 1
 
 
-@pytest.mark.rule("HTTP-H-04", "SERR-11", "VER-12", "VER-19")
+@pytest.mark.rule("HTTP-H-04", "SERR-11", "VER-12", "VER-19", "VER-C-21", "BASE-M-17", "BASE-E-06")
 async def test_an_unsupported_version_is_400_and_names_the_supported_ones() -> None:
     body = call()
     body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2099-01-01"

@@ -271,7 +271,7 @@ async def test_log_messages_are_sent_from_the_level_the_request_asks_for() -> No
     assert (await run(body)).notifications == []
 
 
-@pytest.mark.rule("LOG-7")
+@pytest.mark.rule("LOG-7", "SERR-23")
 async def test_an_unknown_log_level_in_the_metadata_is_refused() -> None:
     async def body(ctx: Context) -> None:
         raise AssertionError("must not run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.message import SessionMessage
 from tests.server.lowlevel.wire import PREFIX, meta, pipe
 
@@ -298,3 +300,45 @@ async def test_an_answer_that_nobody_waits_for_is_ignored() -> None:
         await client.send({"id": 5, "result": {}})
         await client.request(1, "tools/call", {"name": "fast"})
         assert (await client.result()).request_id == 1
+
+
+@pytest.mark.rule("SUB-14", "SUB-11", "CANC-05", "CANC-06", "CANC-07")
+async def test_the_end_of_a_subscription_is_told_after_its_result_and_no_other_requests() -> None:
+    handler = ListenHandler(InMemorySubscriptionBus())
+    gate = Gate()
+    gate.server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, handler)
+    subscription = "io.modelcontextprotocol/subscriptionId"
+    async with pipe(gate.server) as client:
+        for number in (1, 2):
+            await client.request(number, "subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+            note = await client.notification()
+            assert (note.method, (note.params or {})["_meta"]) == (
+                "notifications/subscriptions/acknowledged",
+                {subscription: number},
+            )
+        await client.send({"method": "notifications/cancelled", "params": {"requestId": 1}})
+        await client.request(3, "tools/call", {"name": "fast"})
+        assert (await client.result()).request_id == 3
+        handler.close()
+        end = await client.result()
+        assert (end.request_id, end.result["_meta"][subscription]) == (2, 2)
+        farewell = await client.notification()
+        assert farewell.method == "notifications/cancelled"
+        assert (farewell.params or {})["requestId"] == 2
+        await client.request(4, "tools/call", {"name": "fast"})
+        assert (await client.result()).request_id == 4
+        await anyio.wait_all_tasks_blocked()
+        assert client.from_server.statistics().current_buffer_used == 0
+
+
+@pytest.mark.rule("CANC-16", "LEG-C-09")
+async def test_the_reason_of_a_cancellation_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    gate = Gate()
+    with caplog.at_level(logging.DEBUG, "mcp"):
+        async with pipe(gate.server) as client:
+            await client.request(1, "tools/call", {"name": "slow"})
+            await gate.started.wait()
+            await client.send({"method": "notifications/cancelled", "params": {"requestId": 1, "reason": "had enough"}})
+            with anyio.fail_after(5):
+                await gate.cancelled.wait()
+    assert "had enough" in caplog.text

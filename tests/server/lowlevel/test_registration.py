@@ -88,7 +88,7 @@ def test_initialize_is_reserved() -> None:
     )
 
 
-@pytest.mark.rule("LOW-4", "ERR-14", "VER-3", "HTTP-H-05")
+@pytest.mark.rule("LOW-4", "ERR-14", "VER-3", "HTTP-H-05", "BASE-E-01")
 @pytest.mark.parametrize("method", ["tools/list", "ping", "logging/setLevel", "resources/subscribe", "com.x/none"])
 async def test_a_method_that_is_not_served_is_named_in_the_error(method: str) -> None:
     async def level(ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:

@@ -56,7 +56,7 @@ async def test_a_list_handler_gets_a_model_even_without_params() -> None:
     assert seen[0].cursor is None
 
 
-@pytest.mark.rule("LOW-D2", "ERR-14")
+@pytest.mark.rule("LOW-D2", "ERR-14", "SERR-18", "BASE-E-01")
 async def test_params_that_do_not_fit_are_refused_naming_the_member_and_not_its_value() -> None:
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         raise AssertionError("must not run")
@@ -148,7 +148,7 @@ async def test_a_result_of_an_extensions_own_type_passes_whole() -> None:
     assert (result["taskId"], result["inner"]) == ("7", {"a": None})
 
 
-@pytest.mark.rule("LOW-D4", "ERR-D1")
+@pytest.mark.rule("LOW-D4", "ERR-D1", "SERR-18", "BASE-E-01")
 async def test_the_text_of_an_unexpected_exception_stays_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     error = await failure(answering(RuntimeError("password=hunter2")))
     assert (error.code, error.message, error.data) == (-32603, "Internal server error", None)
