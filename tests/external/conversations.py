@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import json
-import os
 import subprocess
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,6 +13,8 @@ from tests.external.environments import OURS, Peer
 from tests.programs import free_port, wait_for_port
 
 PATIENCE = 60.0
+
+Transport = Literal["http", "stdio"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Conversation:
 
     client: Peer
     server: Peer
-    transport: Literal["http", "stdio"]
+    transport: Transport
     mode: str
     version: str
 
@@ -36,22 +36,40 @@ class Conversation:
         return f"{self.client.name}-to-{self.server.name}-{self.transport}-{self.version}"
 
 
-@functools.cache
-def report(conversation: Conversation) -> Mapping[str, Any]:
-    """Hold the conversation and return the client's report: a member for each scenario."""
-    server = conversation.server.command(conversation.server.server)
-    client = [*conversation.client.command(conversation.client.client), conversation.mode]
-    if conversation.transport == "http":
-        with _serving(conversation.server, server) as url:
-            return _talk(conversation.client, [*client, url])
-    return _talk(conversation.client, [*client, "--", *_started_by_client(conversation.server, server), "stdio"])
+class Conversations:
+    """Holds each conversation once. An HTTP server serves all the clients that talk to it.
+
+    Args:
+        resources: Closed at the end of the session: it ends the servers.
+    """
+
+    def __init__(self, resources: ExitStack) -> None:
+        self._resources = resources
+        self._servers: dict[Peer, str] = {}
+        self._reports: dict[Conversation, Mapping[str, Any]] = {}
+
+    def report(self, conversation: Conversation) -> Mapping[str, Any]:
+        """Return what the client saw: a member for each scenario."""
+        if conversation not in self._reports:
+            self._reports[conversation] = self._hold(conversation)
+        return self._reports[conversation]
+
+    def _hold(self, conversation: Conversation) -> Mapping[str, Any]:
+        client = [*conversation.client.command(conversation.client.client), conversation.mode]
+        if conversation.transport == "http":
+            return _talk(conversation.client, [*client, self._url(conversation.server)])
+        return _talk(conversation.client, [*client, "--", *_started_by_client(conversation.server)])
+
+    def _url(self, server: Peer) -> str:
+        if server not in self._servers:
+            self._servers[server] = self._resources.enter_context(_serving(server))
+        return self._servers[server]
 
 
-def _started_by_client(server: Peer, command: list[str]) -> list[str]:
+def _started_by_client(server: Peer) -> list[str]:
     """Give our server its path: clients pass a few safe variables on, and this is not among them."""
-    if server is not OURS:
-        return command
-    return ["env", f"PYTHONPATH={server.variables()['PYTHONPATH']}", *command]
+    command = [*server.command(server.server), "stdio"]
+    return ["env", f"PYTHONPATH={server.variables()['PYTHONPATH']}", *command] if server is OURS else command
 
 
 def _talk(client: Peer, command: list[str]) -> dict[str, Any]:
@@ -68,14 +86,13 @@ def _talk(client: Peer, command: list[str]) -> dict[str, Any]:
 
 
 @contextmanager
-def _serving(server: Peer, command: list[str]) -> Generator[str]:
+def _serving(server: Peer) -> Generator[str]:
     port = free_port()
-    sink = None if os.environ.get("SHOW_SERVERS") else subprocess.DEVNULL
     with subprocess.Popen(
-        [*command, "http", str(port)],
+        [*server.command(server.server), "http", str(port)],
         stdin=subprocess.DEVNULL,
-        stdout=sink,
-        stderr=sink,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         env=server.variables(),
     ) as process:
         try:

@@ -55,6 +55,20 @@ class Peer:
 OURS = Peer("rondo", (), "v2_server.py", "v2_client.py")
 PYTHON_2 = Peer("python-2", ("mcp==2.3.0",), "v2_server.py", "v2_client.py")
 PYTHON_1 = Peer("python-1", ("mcp==1.30.0",), "v1_server.py", "v1_client.py")
+TYPESCRIPT_2 = Peer(
+    "typescript-2",
+    (
+        "@modelcontextprotocol/client@2.4.0",
+        "@modelcontextprotocol/node@2.1.2",
+        "@modelcontextprotocol/server@2.4.0",
+        "zod@4.6.7",
+    ),
+    "ts2_server.mjs",
+    "ts2_client.mjs",
+)
+TYPESCRIPT_1 = Peer(
+    "typescript-1", ("@modelcontextprotocol/sdk@1.32.2", "zod@4.6.7"), "ts1_server.mjs", "ts1_client.mjs"
+)
 
 
 @functools.cache
@@ -80,8 +94,8 @@ def _node_modules(peer: Peer) -> Path:
         (folder / "package.json").write_text('{"private": true, "type": "module"}')
         _run(["npm", "install", "--no-audit", "--no-fund", "--silent", *peer.packages], folder)
         _note_installed(peer)
-    for program in (peer.server, peer.client):
-        shutil.copy(PEERS / program, folder)
+    for program in PEERS.glob("*.mjs"):
+        shutil.copy(program, folder)
     return folder / "node_modules"
 
 

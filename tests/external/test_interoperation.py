@@ -5,12 +5,16 @@ Each pair talks once; every test looks at one part of what the client then repor
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Generator
+from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
-from tests.external.conversations import Conversation, report
-from tests.external.environments import OURS, PYTHON_1, PYTHON_2, Peer
+from tests.external.conversations import Conversation, Conversations, Transport
+from tests.external.environments import OURS, PYTHON_1, PYTHON_2, TYPESCRIPT_1, TYPESCRIPT_2, Peer
+
+pytestmark = pytest.mark.timeout(300)  # the first test that needs an environment installs it
 
 HANDSHAKE = "2025-11-25"
 MODERN = "2026-07-28"
@@ -18,8 +22,10 @@ MODERN = "2026-07-28"
 ERAS: dict[Peer, dict[str, str]] = {
     PYTHON_2: {"auto": MODERN, "legacy": HANDSHAKE},
     PYTHON_1: {"auto": HANDSHAKE},
+    TYPESCRIPT_2: {"auto": MODERN, "legacy": HANDSHAKE},
+    TYPESCRIPT_1: {"auto": HANDSHAKE},
 }
-TRANSPORTS: tuple[Literal["http", "stdio"], ...] = ("http", "stdio")
+TRANSPORTS: tuple[Transport, ...] = ("http", "stdio")
 CONVERSATIONS = [
     Conversation(client, server, transport, mode, version)
     for other, modes in ERAS.items()
@@ -50,12 +56,20 @@ EXPECTED: dict[str, Any] = {
 }
 
 
+@pytest.fixture(scope="module")
+def conversations() -> Generator[Conversations]:
+    with ExitStack() as resources:
+        yield Conversations(resources)
+
+
 @pytest.mark.parametrize("conversation", CONVERSATIONS, ids=str)
-def test_a_pair_agrees_on_the_newest_version_that_both_may_speak(conversation: Conversation) -> None:
-    assert report(conversation)["opening"] == [conversation.version, "peer", "Ask for tea."]
+def test_a_pair_agrees_on_the_newest_version_that_both_may_speak(
+    conversations: Conversations, conversation: Conversation
+) -> None:
+    assert conversations.report(conversation)["opening"] == [conversation.version, "peer", "Ask for tea."]
 
 
 @pytest.mark.parametrize("scenario", EXPECTED)
 @pytest.mark.parametrize("conversation", CONVERSATIONS, ids=str)
-def test_a_pair_understands(conversation: Conversation, scenario: str) -> None:
-    assert report(conversation)[scenario] == EXPECTED[scenario]
+def test_a_pair_understands(conversations: Conversations, conversation: Conversation, scenario: str) -> None:
+    assert conversations.report(conversation)[scenario] == EXPECTED[scenario]
