@@ -74,14 +74,14 @@ ROWS = [
     Row("http-call-16", "the same, 16 calls in flight", "µs", "lower", call("http", "add", in_flight=16)),
     Row("http-rounds", "HTTP, a tool that asks first (two rounds)", "µs", "lower", call("http", "order")),
     Row(
-        "http-legacy-call",
-        "HTTP, the handshake era: one call after another in a session",
+        "http-legacy",
+        "HTTP in the handshake era, one call after another",
         "µs",
         "lower",
         call("http", "add", mode="legacy"),
     ),
     Row("stdio-call", "stdio client and server, one call after another", "µs", "lower", call("stdio", "add")),
-    Row("stdio-legacy-call", "the same in the handshake era", "µs", "lower", call("stdio", "add", mode="legacy")),
+    Row("stdio-legacy", "the same in the handshake era", "µs", "lower", call("stdio", "add", mode="legacy")),
     Row("import-client", "import mcp; mcp.Client", "ms", "lower", import_time("import mcp; mcp.Client")),
     Row(
         "import-server",

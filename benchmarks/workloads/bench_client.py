@@ -7,13 +7,14 @@ calls a server elsewhere, with ``stdio`` one that it starts.
 import argparse
 import asyncio
 import json
+import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp.client import ClientRequestContext
 from mcp.types import ElicitRequestParams, ElicitResult
 
@@ -30,10 +31,8 @@ def connect(target: str, mode: str) -> Client:
 
         return Client(server, mode=mode, elicitation_callback=answer)
     if target == "stdio":
-        from mcp import StdioServerParameters  # the next era's transport: not every version has it
-
         command = [str(Path(__file__).with_name("bench_server.py")), "stdio"]
-        parameters = StdioServerParameters(command=sys.executable, args=command)
+        parameters = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
         return Client(parameters, mode=mode, elicitation_callback=answer)
     return Client(target, mode=mode, elicitation_callback=answer)
 

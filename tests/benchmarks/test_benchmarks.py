@@ -21,10 +21,19 @@ def test_the_client_workload_measures_calls_in_memory(tool: str) -> None:
     assert float(json.loads(printed)) > 0
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_client_workload_measures_calls_over_stdio(mode: str) -> None:
+    printed = run_program(
+        WORKLOADS / "bench_client.py", "stdio", "add", "--mode", mode, "--seconds", "0.05", cwd=WORKLOADS
+    )
+    assert float(json.loads(printed)) > 0
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("in_flight", ["1", "16"])
-def test_the_client_workload_measures_calls_over_http(in_flight: str) -> None:
+def test_the_client_workload_measures_calls_over_http(in_flight: str, mode: str) -> None:
     port = free_port()
-    options = ("--seconds", "0.05", "--in-flight", in_flight)
+    options = ("--seconds", "0.05", "--in-flight", in_flight, "--mode", mode)
     with serving([WORKLOADS / "bench_server.py", "http", str(port)], port) as url:
         printed = run_program(WORKLOADS / "bench_client.py", url, "add", *options, cwd=WORKLOADS)
     assert float(json.loads(printed)) > 0
