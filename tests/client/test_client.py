@@ -496,7 +496,7 @@ async def test_a_handler_in_process_sees_the_callers_context_and_no_http() -> No
     assert seen == ["mine", None]
 
 
-@pytest.mark.rule("CALLBACK-29", "TRANSPORT-7", "CLIENT-38")
+@pytest.mark.rule("CALLBACK-29", "TRANSPORT-7", "CLIENT-38", "BASE-M-11")
 @pytest.mark.parametrize(("level", "heard"), [(None, []), ("warning", ["loud"]), ("info", ["quiet", "loud"])])
 async def test_log_messages_arrive_only_where_they_were_asked_for(level: Any, heard: list[str]) -> None:
     got: list[Any] = []
@@ -603,7 +603,7 @@ async def test_a_progress_callback_that_raises_costs_its_own_delivery(caplog: py
     assert "progress callback raised" in caplog.text
 
 
-@pytest.mark.rule("CLIENT-73", "CLIENT-74")
+@pytest.mark.rule("CLIENT-73", "CLIENT-74", "PROG-11")
 async def test_progress_for_another_token_reaches_the_message_handler_alone() -> None:
     heard: list[Any] = []
 

@@ -185,3 +185,37 @@ async def test_a_pinned_client_fails_at_a_legacy_server() -> None:
 
         with pytest.raises(MCPError, match="not initialized"):
             await while_answering(session.list_tools(), refuse)
+
+
+@pytest.mark.rule("BASE-X-01", "BASE-X-03", "LEG-J-10")
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+async def test_a_schema_that_names_no_dialect_is_of_2020(mode: str) -> None:
+    schema = {"type": "object", "properties": {"pair": {"type": "array", "prefixItems": [{"type": "string"}]}}}
+
+    async def serve(server: RawServer) -> None:
+        if mode == "legacy":
+            await server.shake_hands()
+        call = await server.request("tools/call")
+        await server.answer(call, {"content": [], "structuredContent": {"pair": [1]}})
+        listing = await server.request("tools/list")
+        await server.answer(
+            listing, {"tools": [{"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}]}
+        )
+
+    async with connected(serve, mode=mode) as (client, _):
+        with pytest.raises(RuntimeError, match=r"^Invalid structured content returned by tool t"):
+            await client.call_tool("t")
+
+
+@pytest.mark.rule("BASE-X-07")
+async def test_an_unknown_dialect_is_named_in_the_error() -> None:
+    schema = {"$schema": "https://example.com/dialect", "type": "object"}
+
+    async def serve(server: RawServer) -> None:
+        await server.answer(await server.request("tools/call"), {"content": [], "structuredContent": {}})
+        tool = {"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}
+        await server.answer(await server.request("tools/list"), {"tools": [tool]})
+
+    async with connected(serve, mode="2026-07-28") as (client, _):
+        with pytest.raises(RuntimeError, match=r"^Invalid schema for tool t.*example\.com/dialect"):
+            await client.call_tool("t")

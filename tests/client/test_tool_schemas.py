@@ -73,7 +73,7 @@ async def test_an_error_result_is_not_checked_and_looks_nothing_up() -> None:
     assert "tools/list" not in server.methods
 
 
-@pytest.mark.rule("CLIENT-53")
+@pytest.mark.rule("CLIENT-53", "BASE-X-09", "BASE-X-13")
 @pytest.mark.parametrize("schema", [{"type": "objekt"}, {"$ref": "http://127.0.0.1:1/schema"}, {"pattern": "("}])
 async def test_a_schema_that_cannot_be_used_raises(schema: dict[str, Any]) -> None:
     tool = {"name": "add", "outputSchema": schema}
@@ -82,7 +82,7 @@ async def test_a_schema_that_cannot_be_used_raises(schema: dict[str, Any]) -> No
             await client.call_tool("add")
 
 
-@pytest.mark.rule("CLIENT-52")
+@pytest.mark.rule("CLIENT-52", "BASE-X-06")
 async def test_the_schema_names_its_dialect() -> None:
     # In draft 4 a boolean makes a bound exclusive; in 2020-12 that is no schema at all.
     schema = {
@@ -191,6 +191,7 @@ async def test_a_tool_with_an_invalid_header_annotation_is_left_out(caplog: pyte
     assert "dropping tool 'bad': invalid x-mcp-header (" in caplog.text
 
 
+@pytest.mark.rule("HTTP-X-02")
 @pytest.mark.rule("CLIENT-58", "HTTP-X-03", "HTTP-X-17", "HTTP-X-20", "HTTP-T-05", "HTTP-T-07", "HTTP-T-08")
 async def test_marked_arguments_of_a_listed_tool_become_headers() -> None:
     server = Scripted(tools__list=listing({"name": "q", "inputSchema": with_header()}), tools__call=said())

@@ -160,7 +160,7 @@ TAMPERED: dict[str, Callable[[str], object]] = {
 }
 
 
-@pytest.mark.rule("MRTR-40", "MRTR-41", "MRTR-42", "MRTR-S-11", "MRTR-S-13", "MRTR-S-19")
+@pytest.mark.rule("MRTR-40", "MRTR-41", "MRTR-42", "MRTR-S-11", "MRTR-S-13", "MRTR-S-19", "SERR-25")
 @pytest.mark.parametrize("how", TAMPERED)
 def test_a_tampered_token_is_refused_and_nothing_runs(bench: Bench, port: int, how: str) -> None:
     bench.ran.clear()
@@ -283,7 +283,7 @@ BAD_ANSWERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.rule("MRTR-8", "MRTR-S-23", "MRTR-S-24")
+@pytest.mark.rule("MRTR-8", "MRTR-S-23", "MRTR-S-24", "SERR-26")
 @pytest.mark.parametrize("shape", BAD_ANSWERS)
 def test_answers_of_no_known_shape_are_refused_and_nothing_runs(bench: Bench, port: int, shape: str) -> None:
     token = mint(port)
@@ -296,7 +296,7 @@ def test_answers_of_no_known_shape_are_refused_and_nothing_runs(bench: Bench, po
     assert bench.ran == []
 
 
-@pytest.mark.rule("MRTR-7", "MRTR-9", "MRTR-S-20", "MRTR-S-25", "MRTR-S-26")
+@pytest.mark.rule("MRTR-7", "MRTR-9", "MRTR-S-20", "MRTR-S-25", "MRTR-S-26", "SERR-26")
 @pytest.mark.parametrize(
     "changes",
     [

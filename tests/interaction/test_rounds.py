@@ -120,6 +120,7 @@ async def ask_all(client: Client) -> list[str]:
     return [text_of(await client.call_tool("provision", {"name": "db"})), message.content.text, contents.text]
 
 
+@pytest.mark.rule("BASE-R-01")
 @pytest.mark.rule("MRTR-1", "MRTR-14", "MRTR-24", "MRTR-52", "MRTR-S-01", "MRTR-S-02", "MRTR-S-04", "MRTR-S-21")
 @pytest.mark.rule("MRTR-S-06", "MRTR-S-07", "MRTR-S-10")
 async def test_tools_prompts_and_templates_ask_and_finish_with_the_answer(connect: Connector) -> None:
@@ -661,7 +662,7 @@ async def test_a_server_that_never_stops_asking_is_given_up(connect: Connector) 
     assert len(connect.record.of("tools/call")) == 4
 
 
-@pytest.mark.rule("MRTR-59", "MRTR-C-11")
+@pytest.mark.rule("MRTR-59", "MRTR-C-11", "SERR-29")
 async def test_a_question_of_a_kind_that_was_not_declared_fails_the_call_at_the_client(connect: Connector) -> None:
     """A middleware slips the question past the server's own check, as another implementation might."""
 

@@ -106,6 +106,7 @@ async def test_listings(connect: Connector) -> None:
     assert template.uri_template == "blob://{name}"
 
 
+@pytest.mark.rule("TR-03")
 async def test_calls_and_structured_output(connect: Connector) -> None:
     with anyio.fail_after(10):
         async with connect(make_server()) as client:

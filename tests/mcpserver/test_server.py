@@ -189,7 +189,7 @@ def numbered_server(count: int, page_size: int | None = None) -> MCPServer:
     return mcp
 
 
-@pytest.mark.rule("TOOLS-10", "PROMPT-7", "PAGE-6", "PAGE-D1")
+@pytest.mark.rule("TOOLS-10", "PROMPT-7", "PAGE-6", "PAGE-D1", "SERR-24")
 async def test_lists_come_on_one_page_and_know_no_cursor() -> None:
     async with connect(numbered_server(3)) as peer:
         assert len((await peer.request("tools/list"))["tools"]) == 3

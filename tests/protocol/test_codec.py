@@ -31,7 +31,7 @@ def test_a_result_without_a_type_is_complete() -> None:
     assert result == types.CallToolResult(content=[])
 
 
-@pytest.mark.rule("CLIENT-D10", "BASE-R-04", "SERR-27", "MRTR-C-10")
+@pytest.mark.rule("CLIENT-D10", "BASE-R-04", "SERR-27", "MRTR-C-10", "BASE-R-03")
 @pytest.mark.parametrize("kind", ["task", "", 5, {"a": 1}])
 def test_a_result_of_an_unknown_type_is_invalid_unless_it_is_claimed(kind: Any) -> None:
     with pytest.raises(InvalidServerResult, match=r"The server answered 'tools/call' with the unknown resultType"):

@@ -90,7 +90,7 @@ def test_the_raw_result_survives_a_round_trip() -> None:
     assert type(result).model_validate_json(result.model_dump_json()) == result
 
 
-@pytest.mark.rule("CLIENT-23", "CLIENT-31", "VER-E-05", "VER-E-08", "SERR-34", "HTTP-B-04")
+@pytest.mark.rule("CLIENT-23", "CLIENT-31", "VER-E-05", "VER-E-08", "SERR-34", "HTTP-B-04", "BASE-E-04")
 @pytest.mark.parametrize("code", [-32601, -32602, -32603, -32600, -32700, -32000, -32001, 0, 5])
 def test_an_error_that_proves_nothing_leads_to_initialize(code: int) -> None:
     assert falls_back(MCPError(code, "no")).reason == f"it answered server/discover with {code}: no"

@@ -54,6 +54,7 @@ def test_a_method_has_the_recorded_types(name: str) -> None:
         }
 
 
+@pytest.mark.rule("BASE-J-16", "BASE-J-17")
 @pytest.mark.parametrize("version", KNOWN_PROTOCOL_VERSIONS)
 @pytest.mark.parametrize(
     ("union", "tables"),

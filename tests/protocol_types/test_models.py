@@ -46,6 +46,7 @@ def test_members_have_wire_names_and_python_names_and_both_are_read() -> None:
     assert by_name.model_dump(by_alias=True, exclude_none=True) == {"name": "t", "inputSchema": {}}
 
 
+@pytest.mark.rule("BASE-T-06")
 def test_unknown_members_are_ignored() -> None:
     assert TextContent.model_validate({"type": "text", "text": "a", "later": 1}) == TextContent(text="a")
 

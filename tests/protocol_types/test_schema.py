@@ -149,6 +149,9 @@ def is_refused(name: str, message: Any) -> bool:
     )
 
 
+@pytest.mark.rule(
+    "BASE-I-01", "BASE-I-03", "BASE-T-01", "BASE-T-02", "BASE-T-03", "BASE-T-04", "BASE-T-05", "BASE-C-01", "BASE-C-02"
+)
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_what_a_schema_allows_is_read_kept_and_written_as_it_allows(version: str, name: str) -> None:
     adapter = adapter_of(name)

@@ -16,6 +16,7 @@ from mcp.server.auth._access_token import AccessToken
 from mcp.server.auth.middleware.auth_context import auth_context_var
 from mcp.server.context import ServerRequestContext
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import default_security
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 from tests.server.http.fakes import FakeConnection
 from tests.server.http.legacy_client import LegacyClient, call, headers_of, opening, session
@@ -292,7 +293,7 @@ async def test_json_answers_carry_nothing_but_the_result() -> None:
         assert (unknown.status, unknown.json["error"]["code"]) == (200, -32601)
 
 
-@pytest.mark.rule("RUN-47", "LEG-H-06", "LEG-H-15", "LEG-H-16", "LEG-H-17", "LEG-D-04", "VER-21", "LEG-H-18")
+@pytest.mark.rule("RUN-47", "LEG-H-06", "LEG-H-15", "LEG-H-16", "LEG-H-17", "LEG-D-04", "VER-21", "LEG-H-18", "LOW-57")
 async def test_a_question_goes_out_on_the_calls_stream_and_its_answer_comes_in_another_post() -> None:
     async with running(Office()) as manager, session(manager, elicitation={}) as client:
         calling = client.begin(call("ask"))
@@ -306,7 +307,7 @@ async def test_a_question_goes_out_on_the_calls_stream_and_its_answer_comes_in_a
         assert text_of(calling.events[-1]) == "decline"
 
 
-@pytest.mark.rule("RUN-58")
+@pytest.mark.rule("RUN-58", "LOW-57")
 async def test_a_question_that_belongs_to_no_request_goes_to_the_stand_alone_stream_while_it_is_open() -> None:
     async with running(Office()) as manager, session(manager, elicitation={}) as client:
         stream = await client.listen()
@@ -447,3 +448,15 @@ async def test_a_get_of_the_modern_era_is_405_whatever_sessions_there_are() -> N
     async with running(Office()) as manager, session(manager) as client:
         refused = await client.send(method="GET", mcp_protocol_version="2026-07-28")
         assert (refused.status, refused.body, refused.headers["allow"]) == (405, b"", "POST")
+
+
+@pytest.mark.rule("LEG-H-02")
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+async def test_a_page_of_another_origin_is_refused(method: str) -> None:
+    async with (
+        running(Office(), security_settings=default_security("127.0.0.1")) as manager,
+        session(manager) as client,
+    ):
+        refused = await client.send(call("echo"), method=method, origin="http://evil.example")
+        assert refused.status == 403
+        assert len((await client.send(call("echo"), origin="http://localhost:8000")).events) == 1

@@ -602,7 +602,7 @@ async def test_a_handler_has_no_way_to_ask_its_client() -> None:
     assert not workshop.contexts[0].session.can_send_request
 
 
-@pytest.mark.rule("RUN-75")
+@pytest.mark.rule("RUN-75", "BASE-S-03", "BASE-S-06")
 async def test_any_replica_serves_any_request() -> None:
     async with running(Workshop()) as one, running(Workshop()) as two:
         answers = [await ask(manager, FakeConnection(call(request_id=7))) for manager in (one, two, one, two)]

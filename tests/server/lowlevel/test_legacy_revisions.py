@@ -11,7 +11,7 @@ import pytest
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
-from mcp.shared.exceptions import MCPDeprecationWarning, UrlElicitationRequiredError
+from mcp.shared.exceptions import MCPDeprecationWarning, NoBackChannelError, UrlElicitationRequiredError
 from tests.server.lowlevel.test_legacy_pipe import serving, session
 from tests.server.lowlevel.test_pipe import HELLO
 from tests.server.lowlevel.wire import caller, pipe
@@ -162,3 +162,18 @@ async def test_a_server_without_a_name_still_says_who_it_is() -> None:
     async with caller(Server("")) as client:
         found = await client.call("server/discover")
     assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == ""
+
+
+@pytest.mark.rule("STDIO-F-11", "TR-06", "VER-C-07")
+async def test_a_modern_client_gets_no_request_whatever_a_handler_tries() -> None:
+    async def body(ctx: Context) -> None:
+        for ask in (
+            lambda: ctx.session.elicit_form("where?", {"type": "object", "properties": {}}),
+            lambda: ctx.session.send_request(types.ListRootsRequest(), types.ListRootsResult),
+        ):
+            with pytest.raises(NoBackChannelError):
+                await ask()
+
+    async with pipe(serving(body)) as client:
+        await client.request(1, "tools/call", {"name": "x"})
+        assert (await client.result()).request_id == 1

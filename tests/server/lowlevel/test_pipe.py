@@ -247,7 +247,7 @@ async def test_raise_exceptions_answers_as_usual_and_then_raises_the_exception_i
     assert (answer.error.code, answer.error.message) == (-32603, "Internal server error")
 
 
-@pytest.mark.rule("LOW-6")
+@pytest.mark.rule("LOW-6", "BASE-J-15")
 async def test_notifications_reach_their_handler_and_failures_change_nothing(caplog: pytest.LogCaptureFixture) -> None:
     class Note(types.NotificationParams):
         n: int
@@ -278,7 +278,7 @@ async def test_notifications_reach_their_handler_and_failures_change_nothing(cap
     assert "noted wrongly" in caplog.text
 
 
-@pytest.mark.rule("TR-08")
+@pytest.mark.rule("TR-08", "BASE-M-22")
 async def test_messages_of_a_request_go_to_its_pipe_before_the_answer() -> None:
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         await ctx.session.report_progress(1, 2)

@@ -103,7 +103,7 @@ async def test_a_method_that_is_not_served_is_named_in_the_error(method: str) ->
     assert (raised.value.code, raised.value.message, raised.value.data) == (-32601, "Method not found", method)
 
 
-@pytest.mark.rule("LOW-5", "LOW-15")
+@pytest.mark.rule("LOW-5", "LOW-15", "BASE-J-07")
 async def test_a_vendor_method_is_served_unchecked_and_is_not_advertised() -> None:
     seen: list[Params] = []
 
@@ -189,7 +189,7 @@ def test_modern_capabilities_announce_changes_exactly_when_there_is_a_listen_han
     }
 
 
-@pytest.mark.rule("LOW-24")
+@pytest.mark.rule("LOW-24", "BASE-C-05", "VER-X-06")
 def test_experimental_and_extensions_appear_only_where_there_is_something_to_say() -> None:
     server = Server("s")
     modern = server.get_capabilities(experimental_capabilities={}, protocol_version=VERSION)

@@ -184,7 +184,7 @@ async def test_a_client_in_the_same_process_may_ask_for_the_original_exception()
             await client.call("tools/call", {"name": "x"})
 
 
-@pytest.mark.rule("CACHE-43", "CACHE-44", "CACHE-46")
+@pytest.mark.rule("CACHE-43", "CACHE-44", "CACHE-46", "VER-C-14")
 async def test_freshness_comes_from_the_handler_then_the_hint_then_the_default() -> None:
     async def list_tools(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[], ttl_ms=7)
