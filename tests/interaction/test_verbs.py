@@ -181,6 +181,7 @@ async def test_protocol_errors_keep_code_message_and_data(connect: Connector) ->
     )
 
 
+@pytest.mark.rule("SERR-22")
 @pytest.mark.rule(
     "LEG-F-02", "VER-C-15", "SERR-04", "SERR-05", "SERR-18", "SERR-20", "SERR-21", "BASE-E-07", "BASE-E-08"
 )

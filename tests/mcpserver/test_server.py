@@ -297,7 +297,7 @@ async def test_a_function_suggests_values() -> None:
     )
 
 
-@pytest.mark.rule("COMP-2", "COMP-6", "COMP-7", "COMP-D1", "COMP-D2", "COMP-D4", "ERR-10")
+@pytest.mark.rule("COMP-2", "COMP-6", "COMP-7", "COMP-D1", "COMP-D2", "COMP-D4", "ERR-10", "SERR-22")
 async def test_completions_are_shortened_and_their_failures_masked(caplog: pytest.LogCaptureFixture) -> None:
     mcp = MCPServer("Lab")
     answers: list[Any] = [
@@ -330,7 +330,7 @@ async def test_completions_are_shortened_and_their_failures_masked(caplog: pytes
     assert caplog.records[0].levelno == logging.WARNING
 
 
-@pytest.mark.rule("EXT-16")
+@pytest.mark.rule("EXT-16", "VER-X-04", "BASE-A-13")
 async def test_a_tool_can_require_an_extension_of_the_client() -> None:
     mcp = MCPServer("Lab")
 

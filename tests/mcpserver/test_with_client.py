@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import anyio
+import jsonschema_rs
 import pytest
 from pydantic import BaseModel
 
@@ -128,8 +129,10 @@ async def test_progress_reaches_the_callback_before_the_result() -> None:
     assert seen == [(1, 2, None), (2, 2, None)]
 
 
-async def test_failures_reach_the_client_as_what_they_are() -> None:
-    async with Client(lab()) as client:
+@pytest.mark.rule("LEG-F-09", "SERR-19")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_failures_reach_the_client_as_what_they_are(mode: str) -> None:
+    async with Client(lab(), mode=mode) as client:
         assert (await client.call_tool("add", {"a": "x"})).is_error
         with pytest.raises(MCPError, match=r"^Unknown tool: nosuch$"):
             await client.call_tool("nosuch")
@@ -160,3 +163,23 @@ async def test_a_call_can_be_given_up() -> None:
                 group.cancel_scope.cancel()
         assert stopped == [True]
         assert not (await client.call_tool("add", {"a": 1})).is_error
+
+
+@pytest.mark.rule("VER-C-12", "BASE-S-08")
+async def test_every_connection_lists_the_same_in_the_order_of_registration() -> None:
+    mcp = lab()
+    for mode in ("auto", "legacy", "auto"):
+        async with Client(mcp, mode=mode) as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            assert names[:4] == ["add", "mirror", "act", "count"]
+            assert names == [tool.name for tool in await mcp.list_tools()]
+
+
+@pytest.mark.rule("BASE-X-08")
+async def test_the_schemas_of_tools_are_valid_schemas() -> None:
+    async with Client(lab()) as client:
+        tools = (await client.list_tools()).tools
+    schemas = [schema for tool in tools for schema in (tool.input_schema, tool.output_schema) if schema is not None]
+    assert len(schemas) > len(tools)
+    for schema in schemas:
+        assert jsonschema_rs.meta.is_valid(schema)

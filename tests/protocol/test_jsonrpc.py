@@ -58,6 +58,7 @@ def test_each_kind_of_message_is_told_by_its_members(value: dict[str, Any], mess
     assert parse_message(json.dumps(value).encode()) == message
 
 
+@pytest.mark.rule("BASE-J-11")
 @pytest.mark.rule("BASE-J-01", "BASE-J-02", "BASE-J-03", "RUN-38", "VER-8", "SERR-01", "CASE-68", "BASE-E-01")
 @pytest.mark.parametrize(
     ("value", "request_id"),
