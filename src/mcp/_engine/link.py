@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -75,6 +76,10 @@ class Link(Protocol):
         ...
 
 
+runs_in_callers_task: ContextVar[bool] = ContextVar("runs_in_callers_task", default=False)
+"""Whether a caller's own cancellation and time limit end the request: nothing may hold it, not even a thread."""
+
+
 class DirectLink:
     """A link to a server in the same process: the request runs in the caller's task, with no bytes in between.
 
@@ -116,11 +121,15 @@ class DirectLink:
             lifespan_context=self._lifespan_context,
             raise_exceptions=self._raise_exceptions,
         )
+        outer = runs_in_callers_task.get()
+        runs_in_callers_task.set(True)
         try:
             return await self._handle(scope)
         except MCPError as error:
             cause = error.__cause__ if self._raise_exceptions else None
             raise _own_error(error) from cause
+        finally:
+            runs_in_callers_task.set(outer)  # no token: the garbage collector may end this in another context
 
     async def notify(self, method: str, params: dict[str, Any] | None, version: str | None) -> None:
         """Handle the notification at once."""

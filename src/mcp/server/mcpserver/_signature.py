@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import SchemaValidator, core_schema
 from typing_extensions import NotRequired, TypedDict
 
+from mcp._engine.link import runs_in_callers_task
 from mcp._protocol.jsonrpc import loads
 from mcp.server.mcpserver._json_schema import JsonSchema, SchemaGenerator, accepts_text, plain_schema, title_of
 from mcp.server.mcpserver.exceptions import InvalidSignature
@@ -339,7 +340,9 @@ async def invoke(
     """
     if is_async:
         return await fn(*positional, **values)
-    (result,) = await anyio.to_thread.run_sync(_call, fn, positional, values, limiter=limiter)
+    # A client in this task gives up on time; elsewhere a call ends with its thread, which a pipe's process waits for.
+    leave = runs_in_callers_task.get()
+    (result,) = await anyio.to_thread.run_sync(_call, fn, positional, values, abandon_on_cancel=leave, limiter=limiter)
     # A sync callable may still hand back a coroutine (a lambda around an async function).
     return await result if inspect.isawaitable(result) else result
 
