@@ -1,0 +1,81 @@
+"""A server for the cases: an object for this process, a program on pipes (no argument) or on HTTP (a port)."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import anyio
+
+from mcp.server.mcpserver import Context, MCPServer
+
+
+def build() -> MCPServer[None]:
+    """Make the server."""
+    server: MCPServer[None] = MCPServer("Cases", log_level="ERROR")
+    for tool in (add, pid, wait, block, count, log_much, talk):
+        server.add_tool(tool)
+    return server
+
+
+async def add(a: int, b: int) -> int:
+    return a + b
+
+
+async def pid() -> int:
+    return os.getpid()
+
+
+async def wait(path: str) -> str:
+    """Wait for ever, and write into a file what happens."""
+    note(path, "begun")
+    try:
+        await anyio.sleep_forever()
+    finally:
+        note(path, "ended")
+    return "never"
+
+
+def note(path: str, text: str) -> None:
+    Path(path).write_text(text)
+
+
+def block(seconds: float) -> str:
+    time.sleep(seconds)
+    return "unblocked"
+
+
+async def count(steps: int, pause: float, ctx: Context) -> str:
+    for number in range(steps):
+        await ctx.report_progress(number, steps)
+        await anyio.sleep(pause)
+    return "counted"
+
+
+async def log_much(size: int) -> str:
+    """Write a lot to stderr through `logging`."""
+    for _ in range(size // 1000):
+        logging.getLogger("cases").error("x" * 1000)
+    return "logged"
+
+
+def talk() -> list[str]:
+    """Use stdout in each of the ways that do not know what it is for; returns what there was to read."""
+    print("printed by a tool")
+    subprocess.run(["echo", "printed by a child"], check=True)
+    read = subprocess.run(["cat"], stdout=subprocess.PIPE, check=True)
+    return [read.stdout.decode()]
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        build().run("streamable-http", port=int(sys.argv[1]))
+    else:
+        print("printed at import")
+        atexit.register(print, "printed at exit")
+        build().run()
