@@ -150,3 +150,16 @@ async def test_a_lifespan_that_fails_stops_the_start(mode: str) -> None:
     with pytest.raises(ConnectionError, match="no database"):
         async with Client(MCPServer("broken", lifespan=lifespan), mode=mode):
             raise AssertionError("connected")
+
+
+@pytest.mark.rule("CASE-22", "CASE-23")
+async def test_a_lifespan_is_shared_by_clients_that_find_a_server_of_http_and_sse() -> None:
+    server, events = counting()
+    with serving(server.sse_app()) as port, anyio.fail_after(20):
+        assert events == ["opened"]
+        for _ in range(2):
+            async with Client(f"http://127.0.0.1:{port}/sse") as client:
+                assert client.protocol_version == "2025-11-25"
+                await use(client)
+        assert events == ["opened"]
+    assert events == ["opened", "closed"]
