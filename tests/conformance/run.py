@@ -1,8 +1,7 @@
 """Run the legs of the conformance suite and judge them: `run.py NODE SUITE [LEG ...]`, for example `server-2026-07-28`.
 
 A scenario that fails, or warns, has to be listed in `expected_failures.yaml`, and one that is listed has to fail. A
-scenario that fails unexpectedly is run again alone before it counts: the suite plays all client scenarios at once, and
-some of them measure time.
+client scenario that fails unexpectedly is run again alone before it counts, because some of them measure time.
 """
 
 from __future__ import annotations
@@ -17,14 +16,18 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 VERSIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 LEGS = [f"{side}{suffix}" for side in ("server", "client") for suffix in ("", *(f"-{version}" for version in VERSIONS))]
 BAD = ("FAILURE", "WARNING")
+TIMEOUT = 180.0
+TIMESTAMP = re.compile(r"-\d{4}-\d\d-\d\dT[\d-]+Z$")
 
 
 @dataclass
@@ -34,12 +37,35 @@ class Outcome:
     Attributes:
         failed: The scenarios that failed or warned, with what they say.
         passed: Those that did neither.
+        skipped: Those that found nothing to check.
         checks: How many checks there were, by status.
     """
 
     failed: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     passed: set[str] = field(default_factory=set[str])
+    skipped: set[str] = field(default_factory=set[str])
     checks: Counter[str] = field(default_factory=Counter[str])
+
+    def add(self, name: str, passed: bool, directory: Path) -> None:
+        """Add a scenario: the suite's own verdict, and the checks in the directory."""
+        texts: list[str] = []
+        statuses: Counter[str] = Counter()
+        for path in directory.rglob("checks.json"):
+            checks = json.loads(path.read_text(encoding="utf-8"))
+            statuses.update(check["status"] for check in checks)
+            bad = [check for check in checks if check["status"] in BAD]
+            texts += [f"{check['status']} {check['id']}: {check.get('errorMessage', '')}" for check in bad]
+        if not passed or texts:
+            texts = texts or ["no check failed, but it timed out or the client ended with an error"]
+            self.failed[name] = [*texts, *(line for path in directory.rglob("stderr.txt") for line in tail(path))]
+        else:
+            (self.passed if statuses["SUCCESS"] else self.skipped).add(name)
+        self.checks += statuses
+
+
+def tail(path: Path) -> list[str]:
+    """The last lines of a file."""
+    return path.read_text(encoding="utf-8", errors="replace").splitlines()[-3:]
 
 
 @dataclass
@@ -48,55 +74,79 @@ class Suite:
 
     Attributes:
         command: How to start the suite.
-        target: The arguments that name the server or the client, by side.
+        url: The server.
+        client: The command line of the client.
     """
 
     command: list[str]
-    target: dict[str, list[str]]
+    url: str
+    client: str
 
-    def run(self, side: str, version: str, scenario: str | None = None) -> Outcome:
-        """Run one leg, or one scenario of it."""
-        which = ["--suite", "all"] if scenario is None else ["--scenario", scenario]
-        at = ["--spec-version", version] if version else []
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*self.command, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            timeout=TIMEOUT,
+        )
+
+    def run_server(self, version: str) -> Outcome:
+        """Run all scenarios for servers."""
+        outcome = Outcome()
         with tempfile.TemporaryDirectory() as directory:
-            done = subprocess.run(
-                [*self.command, side, *self.target[side], *which, *at, "-o", directory],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                encoding="utf-8",
-                timeout=240,
-            )
-            verdicts = summary(done.stdout) if scenario is None else {scenario: done.returncode == 0}
-            if not verdicts and "No scenarios" not in done.stdout:
+            done = self._run("server", "--url", self.url, "--suite", "all", *at(version), "-o", directory)
+            verdicts = re.findall(r"^([✓✗]) (\S+): \d+ passed", done.stdout, re.MULTILINE)
+            if not verdicts:
                 raise SystemExit(f"The suite did not run:\n{done.stdout[-2000:]}")
-            return judge(verdicts, Path(directory))
+            folders = {TIMESTAMP.sub("", path.name): path for path in Path(directory).iterdir()}
+            for mark, name in verdicts:
+                outcome.add(name, mark == "✓", folders[f"server-{name}"])
+        return outcome
+
+    def run_client(self, version: str) -> Outcome:
+        """Run all scenarios for clients, each by itself: only then does the suite judge the client's exit status."""
+        outcome = Outcome()
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for each in pool.map(self._run_scenario, self._client_scenarios(version), repeat(version)):
+                outcome.failed |= each.failed
+                outcome.passed |= each.passed
+                outcome.skipped |= each.skipped
+                outcome.checks += each.checks
+        return outcome
+
+    def _run_scenario(self, name: str, version: str) -> Outcome:
+        outcome = Outcome()
+        with tempfile.TemporaryDirectory() as directory:
+            done = self._run("client", "--command", self.client, "--scenario", name, *at(version), "-o", directory)
+            outcome.add(name, done.returncode == 0, Path(directory))
+        return outcome
+
+    def _client_scenarios(self, version: str) -> list[str]:
+        """The scenarios of a version; without one those of extensions, for the others each run in a version's leg."""
+        listed = re.findall(r"^  - (\S+) \[(.*)\]$", self._run("list", "--client").stdout, re.MULTILINE)
+        names = [name for name, versions in listed if (version or "extension") in versions]
+        if not names:
+            raise SystemExit(f"The suite lists no scenarios for clients at {version or 'its default version'}")
+        return names
+
+    def run(self, side: str, version: str, expected: set[str]) -> Outcome:
+        """Run one leg."""
+        if side == "server":
+            return self.run_server(version)
+        outcome = self.run_client(version)
+        for name in sorted(outcome.failed.keys() - expected):
+            again = self._run_scenario(name, version)
+            if name in again.passed:
+                print(f"{name} passed only when it ran alone")
+                del outcome.failed[name]
+                outcome.passed.add(name)
+        return outcome
 
 
-def summary(output: str) -> dict[str, bool]:
-    """Read the suite's own verdicts, which count time-outs and exit statuses as well as checks."""
-    return {name: mark != "✗" for mark, name in re.findall(r"^(\S) (\S+): \d+ passed", output, re.M)}
-
-
-def judge(verdicts: dict[str, bool], directory: Path) -> Outcome:
-    """Put the suite's verdicts and the checks of each scenario together."""
-    outcome = Outcome()
-    texts: dict[str, list[str]] = {}
-    for path in directory.rglob("checks.json"):
-        name = re.sub(r"-\d{4}-\d\d-\d\dT[\d-]+Z$", "", path.parent.relative_to(directory).as_posix())
-        name = name if name in verdicts else name.removeprefix("server-")
-        checks = json.loads(path.read_text(encoding="utf-8"))
-        outcome.checks.update(check["status"] for check in checks)
-        bad = [check for check in checks if check["status"] in BAD]
-        texts.setdefault(name, []).extend(f"{c['status']} {c['id']}: {c.get('errorMessage', '')}" for c in bad)
-        stderr = path.with_name("stderr.txt")
-        if bad and stderr.exists():
-            texts[name] += stderr.read_text(encoding="utf-8").splitlines()[-3:]
-    for name, passed in verdicts.items():
-        if passed and not texts.get(name):
-            outcome.passed.add(name)
-        else:
-            outcome.failed[name] = texts.get(name) or ["it timed out, or the client ended with an error"]
-    return outcome
+def at(version: str) -> list[str]:
+    """The option for a version; without one the suite chooses it scenario by scenario."""
+    return ["--spec-version", version] if version else []
 
 
 def expected_failures() -> dict[str, set[str]]:
@@ -116,17 +166,11 @@ def problems_of(suite: Suite, leg: str, expected: set[str]) -> list[str]:
     """Run a leg, print its figures, and return what is not as it should be."""
     side, _, version = leg.partition("-")
     start = time.monotonic()
-    outcome = suite.run(side, version)
-    for name in sorted(outcome.failed.keys() - expected):
-        again = suite.run(side, version, name)
-        if not again.failed:
-            del outcome.failed[name]
-            outcome.passed.add(name)
-            print(f"{leg}: {name} passed when it ran alone")
+    outcome = suite.run(side, version, expected)
     known = outcome.failed.keys() & expected
     print(
-        f"{leg}: {len(outcome.passed)} scenarios passed, {len(known)} failed as expected, "
-        f"{len(outcome.failed) - len(known)} otherwise; checks: {dict(sorted(outcome.checks.items()))}; "
+        f"{leg}: {len(outcome.passed)} scenarios passed, {len(outcome.skipped)} were skipped, {len(known)} failed as "
+        f"expected, {len(outcome.failed) - len(known)} otherwise; checks: {dict(sorted(outcome.checks.items()))}; "
         f"{time.monotonic() - start:.0f} s",
         flush=True,
     )
@@ -169,10 +213,7 @@ def main(arguments: Sequence[str]) -> int:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(source), *filter(None, [os.environ.get("PYTHONPATH")])])
     expected = expected_failures()
     with everything_server() as url:
-        client = f"{sys.executable} {HERE / 'everything_client.py'}"
-        suite = Suite(
-            [node, suite_file], {"server": ["--url", url], "client": ["--command", client, "--timeout", "60000"]}
-        )
+        suite = Suite([node, suite_file], url, f"{sys.executable} {HERE / 'everything_client.py'}")
         problems = [line for leg in legs or LEGS for line in problems_of(suite, leg, expected[leg.partition("-")[0]])]
     for line in problems:
         print(line)
