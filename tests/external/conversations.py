@@ -14,7 +14,7 @@ from tests.programs import free_port, wait_for_port
 
 PATIENCE = 60.0
 
-Transport = Literal["http", "stdio"]
+Transport = Literal["http", "sse", "stdio"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Conversations:
 
     def __init__(self, resources: ExitStack) -> None:
         self._resources = resources
-        self._servers: dict[Peer, str] = {}
+        self._servers: dict[tuple[Peer, Transport], str] = {}
         self._reports: dict[Conversation, Mapping[str, Any]] = {}
 
     def report(self, conversation: Conversation) -> Mapping[str, Any]:
@@ -56,14 +56,15 @@ class Conversations:
 
     def _hold(self, conversation: Conversation) -> Mapping[str, Any]:
         client = [*conversation.client.command(conversation.client.client), conversation.mode]
-        if conversation.transport == "http":
-            return _talk(conversation.client, [*client, self._url(conversation.server)])
-        return _talk(conversation.client, [*client, "--", *_started_by_client(conversation.server)])
+        if conversation.transport == "stdio":
+            return _talk(conversation.client, [*client, "--", *_started_by_client(conversation.server)])
+        return _talk(conversation.client, [*client, self._url(conversation.server, conversation.transport)])
 
-    def _url(self, server: Peer) -> str:
-        if server not in self._servers:
-            self._servers[server] = self._resources.enter_context(_serving(server))
-        return self._servers[server]
+    def _url(self, server: Peer, transport: Transport) -> str:
+        key = server, transport
+        if key not in self._servers:
+            self._servers[key] = self._resources.enter_context(_serving(server, transport))
+        return self._servers[key]
 
 
 def _started_by_client(server: Peer) -> list[str]:
@@ -86,10 +87,10 @@ def _talk(client: Peer, command: list[str]) -> dict[str, Any]:
 
 
 @contextmanager
-def _serving(server: Peer) -> Generator[str]:
+def _serving(server: Peer, transport: Transport) -> Generator[str]:
     port = free_port()
     with subprocess.Popen(
-        [*server.command(server.server), "http", str(port)],
+        [*server.command(server.server), transport, str(port)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -97,7 +98,7 @@ def _serving(server: Peer) -> Generator[str]:
     ) as process:
         try:
             wait_for_port(port, process)
-            yield f"http://127.0.0.1:{port}/mcp"
+            yield f"http://127.0.0.1:{port}/{'sse' if transport == 'sse' else 'mcp'}"
         finally:
             process.terminate()
             try:

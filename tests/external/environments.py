@@ -75,7 +75,7 @@ TYPESCRIPT_1 = Peer(
 def _virtual_environment(peer: Peer) -> Path:
     folder = FOLDER / peer.name
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    if not _is_installed(peer):
+    if not (python.exists() and _is_installed(peer)):
         _run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)])
         _run([sys.executable, "-m", "pip", "--python", str(python), "install", "-qq", *peer.packages])
         _note_installed(peer)

@@ -27,21 +27,34 @@ ERAS: dict[Peer, dict[str, str]] = {
 }
 TRANSPORTS: tuple[Transport, ...] = ("http", "stdio")
 CONVERSATIONS = [
-    Conversation(client, server, transport, mode, version)
-    for other, modes in ERAS.items()
-    for client, server in ((OURS, other), (other, OURS))
-    for transport in TRANSPORTS
-    for mode, version in modes.items()
+    *(
+        Conversation(client, server, transport, mode, version)
+        for other, modes in ERAS.items()
+        for client, server in ((OURS, other), (other, OURS))
+        for transport in TRANSPORTS
+        for mode, version in modes.items()
+    ),
+    *(
+        Conversation(client, server, "sse", "legacy", HANDSHAKE)
+        for client, server in (
+            (OURS, PYTHON_2),
+            (PYTHON_2, OURS),
+            (OURS, PYTHON_1),
+            (PYTHON_1, OURS),
+            (TYPESCRIPT_1, OURS),
+        )
+    ),
 ]
 EXPECTED: dict[str, Any] = {
     "listing": {
-        "tools": ["add", "count", "fail", "joke", "order", "slow", "was_cancelled", "where", "write"],
+        "tools": ["add", "count", "echo", "fail", "joke", "order", "slow", "was_cancelled", "where", "write"],
         "resources": ["note://today"],
         "templates": ["note://{day}/of/{month}"],
         "prompts": ["greet"],
     },
     "call": "5",
     "many_calls": [str(2 * number) for number in range(20)],
+    "payloads": [True, True],
     "failing_call": True,
     "refusal": "an error",
     "progress": ["counted 3", [[1, 3, "step 1"], [2, 3, "step 2"], [3, 3, "step 3"]]],

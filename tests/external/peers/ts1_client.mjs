@@ -1,5 +1,6 @@
 // A client written against `@modelcontextprotocol/sdk` 1.x: the arguments and the report of `v2_client.py`.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
@@ -11,10 +12,11 @@ import {
 import { CAPABILITIES, reportOn, Seen } from './ts_scenarios.mjs';
 
 const [, , , target, command, ...args] = process.argv;
-const http = target !== '--';
-const transport = http
-    ? new StreamableHTTPClientTransport(new URL(target))
-    : new StdioClientTransport({ command, args });
+const transport = target.endsWith('/sse')
+    ? new SSEClientTransport(new URL(target))
+    : target === '--'
+      ? new StdioClientTransport({ command, args })
+      : new StreamableHTTPClientTransport(new URL(target));
 let version;
 transport.setProtocolVersion = (set => value => {
     version = value;

@@ -41,6 +41,11 @@ const scenarios = {
                 textOf(await client.callTool({ name: 'add', arguments: { a: number, b: number } }))
             )
         ),
+    payloads: async client => {
+        const texts = ['a\r\nb\u2028c\u2029d\x85e\0\u{1f375} data: x\n\n', 'tea'.repeat(100_000)];
+        const echo = async text => textOf(await client.callTool({ name: 'echo', arguments: { text } })) === text;
+        return [await echo(texts[0]), await echo(texts[1])];
+    },
     failing_call: async client => (await client.callTool({ name: 'fail', arguments: {} })).isError,
     refusal: client => client.readResource({ uri: 'note://nothing' }).then(() => 'no error', () => 'an error'),
     progress: async (client, seen, version, call) => {

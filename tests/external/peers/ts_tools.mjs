@@ -35,6 +35,7 @@ export function register(server, kit) {
     tool('was_cancelled', { key: z.string() }, async ({ key }) =>
         text((await reached(cancellation(key).signal, 5_000)) ? 'cancelled' : 'not cancelled')
     );
+    tool('echo', { text: z.string() }, async ({ text: words }) => text(words));
     tool('fail', {}, async () => {
         throw new Error('no tea today');
     });

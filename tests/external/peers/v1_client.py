@@ -13,6 +13,7 @@ import anyio
 from pydantic import AnyUrl, FileUrl
 
 from mcp import ClientSession, McpError, StdioServerParameters, types
+from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -74,6 +75,12 @@ async def many_calls(session: ClientSession) -> Any:
         for number in range(20):
             group.start_soon(one, number)
     return [results[number] for number in range(20)]
+
+
+async def payloads(session: ClientSession) -> Any:
+    """Send what framing could trip over, and much of it."""
+    texts = ["a\r\nb\u2028c\u2029d\x85e\0\U0001f375 data: x\n\n", "tea" * 100_000]
+    return [text_of(await session.call_tool("echo", {"text": text})) == text for text in texts]
 
 
 async def failing_call(session: ClientSession) -> Any:
@@ -152,6 +159,7 @@ SCENARIOS: list[Callable[[ClientSession], Awaitable[Any]]] = [
     listing,
     call,
     many_calls,
+    payloads,
     failing_call,
     refusal,
     progress,
@@ -170,6 +178,8 @@ async def run(target: str, command: list[str]) -> dict[str, Any]:
     async with AsyncExitStack() as stack:
         if command:
             transport = stdio_client(StdioServerParameters(command=command[0], args=command[1:]))
+        elif target.endswith("/sse"):
+            transport = sse_client(target)
         else:
             transport = streamable_http_client(target)
         read, write, *_ = await stack.enter_async_context(transport)

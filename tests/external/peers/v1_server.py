@@ -50,6 +50,11 @@ async def was_cancelled(key: str) -> str:
 
 
 @server.tool()
+async def echo(text: str) -> str:
+    return text
+
+
+@server.tool()
 async def fail() -> str:
     raise ValueError("no tea today")
 
@@ -94,4 +99,4 @@ async def greet(name: str) -> str:
 
 
 if __name__ == "__main__":
-    server.run("streamable-http" if sys.argv[1] == "http" else "stdio")
+    server.run({"http": "streamable-http", "sse": "sse", "stdio": "stdio"}[sys.argv[1]])

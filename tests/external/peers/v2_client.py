@@ -17,6 +17,7 @@ from pydantic import FileUrl
 
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client import ClientRequestContext
+from mcp.client.sse import sse_client
 from mcp.types import (
     CreateMessageRequestParams,
     CreateMessageResult,
@@ -84,6 +85,12 @@ async def many_calls(client: Client) -> Any:
         for number in range(20):
             group.start_soon(one, number)
     return [results[number] for number in range(20)]
+
+
+async def payloads(client: Client) -> Any:
+    """Send what framing could trip over, and much of it."""
+    texts = ["a\r\nb\u2028c\u2029d\x85e\0\U0001f375 data: x\n\n", "tea" * 100_000]
+    return [text_of(await client.call_tool("echo", {"text": text})) == text for text in texts]
 
 
 async def failing_call(client: Client) -> Any:
@@ -163,6 +170,7 @@ SCENARIOS: list[Callable[[Client], Awaitable[Any]]] = [
     listing,
     call,
     many_calls,
+    payloads,
     failing_call,
     refusal,
     progress,
@@ -188,7 +196,9 @@ async def try_all(client: Client) -> dict[str, Any]:
 
 
 async def main(mode: str, target: str, *command: str) -> None:
-    server: Any = StdioServerParameters(command=command[0], args=list(command[1:])) if command else target
+    server: Any = sse_client(target) if target.endswith("/sse") else target
+    if command:
+        server = StdioServerParameters(command=command[0], args=list(command[1:]))
     client = Client(
         server,
         mode=mode,

@@ -83,6 +83,11 @@ async def was_cancelled(key: str) -> str:
 
 
 @server.tool()
+async def echo(text: str) -> str:
+    return text
+
+
+@server.tool()
 async def fail() -> str:
     raise ValueError("no tea today")
 
@@ -134,5 +139,7 @@ async def greet(name: str) -> str:
 if __name__ == "__main__":
     if sys.argv[1] == "http":
         server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[2]))
+    elif sys.argv[1] == "sse":
+        server.run("sse", host="127.0.0.1", port=int(sys.argv[2]))
     else:
         server.run("stdio")
