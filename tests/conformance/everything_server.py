@@ -1,7 +1,7 @@
 """A server with one of everything, for the public conformance suite: `python everything_server.py --port 3001`.
 
 The suite fixes the names, texts and shapes of what is here. Both eras are served on one URL: the handlers do not ask
-which one a client speaks, with the exception of the three methods that only the handshake era has.
+which one a client speaks, with the exception of the two methods that only the handshake era has.
 """
 
 import argparse
@@ -86,6 +86,9 @@ JSON_SCHEMA: dict[str, Any] = {
 }
 
 
+SUBSCRIBE_METHODS = ("resources/subscribe", "resources/unsubscribe")
+
+
 async def test_simple_text() -> str:
     """Return a text."""
     return "This is a simple text response for testing."
@@ -101,13 +104,9 @@ contact_tool = Tool.from_function(
 contact_tool.parameters = JSON_SCHEMA
 
 
-async def handshake_era_methods(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Answer what a client of the handshake era may ask besides; clients of this one are told as with any method."""
-    if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS and ctx.method in (
-        "logging/setLevel",
-        "resources/subscribe",
-        "resources/unsubscribe",
-    ):
+async def accept_subscriptions(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Let clients of the handshake era subscribe; those of this one listen, and are told that the method is gone."""
+    if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS and ctx.method in SUBSCRIBE_METHODS:
         return {}
     return await call_next(ctx)
 
@@ -118,7 +117,7 @@ server = MCPServer(
     tools=[test_simple_text, contact_tool],  # the suite calls the first tool, without arguments
     description="One of everything that a server can offer.",
     cache_hints={"tools/list": CacheHint(ttl_ms=1000, scope="public")},
-    middleware=[handshake_era_methods],
+    middleware=[accept_subscriptions],
     log_level="ERROR",  # the suite sends much that is refused with a warning
 )
 

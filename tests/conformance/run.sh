@@ -6,14 +6,16 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+python=$(command -v "${PYTHON:-python3}")
+python=$(cd "$(dirname "$python")" && pwd)/$(basename "$python")
 command -v npm >/dev/null || { echo "The conformance suite is an npm package, and there is no npm on this machine." >&2; exit 1; }
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-npm install --silent --no-audit --no-fund @modelcontextprotocol/conformance@0.2.0-alpha.12 node@22
+npm install --loglevel=error --no-audit --no-fund @modelcontextprotocol/conformance@0.2.0-alpha.12 node@22
 node=$work/node_modules/node/bin/node
 # npm may be set not to run the packages' own scripts; this one fetches the program for the machine at hand.
 [ -x "$node" ] || (cd node_modules/node && node installArchSpecificPackage.js)
 
-"${PYTHON:-python3}" "$here/run.py" "$node" "$work/node_modules/@modelcontextprotocol/conformance/dist/index.js" "$@"
+"$python" "$here/run.py" "$node" "$work/node_modules/@modelcontextprotocol/conformance/dist/index.js" "$@"
