@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import anyio
 from pydantic import BaseModel
-from typing_extensions import Self, deprecated
+from typing_extensions import Self
 
 import mcp_types as types
 from mcp._engine.link import Link
@@ -45,6 +45,7 @@ from mcp.client.session import (
     SamplingFnT,
 )
 from mcp.client.subscriptions import Subscription, listen
+from mcp.shared._deprecated import deprecated
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types import InputRequiredResult, RequestParamsMeta
 from mcp_types.jsonrpc import REQUEST_TIMEOUT

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from pydantic import AnyUrl, BaseModel, ValidationError
-from typing_extensions import deprecated
+from pydantic import BaseModel, ValidationError
 
 import mcp_types as types
 from mcp._engine.scope import Notify, RequestScope
@@ -17,6 +16,7 @@ from mcp._protocol.era import MODERN
 from mcp._protocol.fields import dump
 from mcp._protocol.metadata import LOG_LEVELS
 from mcp.server.validation import validate_sampling_tools, validate_tool_use_result_messages
+from mcp.shared._deprecated import deprecated
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError, NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types import (
@@ -27,6 +27,9 @@ from mcp_types import (
     LoggingLevel,
     RequestId,
 )
+
+if TYPE_CHECKING:
+    from pydantic import AnyUrl  # loads the metadata of packages
 
 logger = logging.getLogger(__name__)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, Generic, TypeVar
-
-from pydantic import AnyUrl
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import mcp_types as types
 from mcp.server.lowlevel.helper_types import ReadResourceContents
@@ -26,6 +24,9 @@ from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.mcpserver.tools.tool_manager import ToolManager
 from mcp.shared.uri_template import UriTemplate
 from mcp_types import Annotations, CallToolResult, GetPromptResult, Icon, InputRequiredResult, ToolAnnotations
+
+if TYPE_CHECKING:
+    from pydantic import AnyUrl  # loads the metadata of packages
 
 CallableT = TypeVar("CallableT", bound=Callable[..., Any])
 

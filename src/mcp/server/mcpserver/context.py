@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from anyio import from_thread
-from pydantic import AnyUrl, BaseModel
+from pydantic import BaseModel
 from typing_extensions import TypeVar as DefaultTypeVar
-from typing_extensions import deprecated
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.elicitation import ElicitationResult, UrlElicitationResult, elicit_url, elicit_with_validation
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.session import ServerSession
+from mcp.shared._deprecated import deprecated
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.subscriptions import (
     PromptsListChanged,
@@ -37,6 +37,9 @@ from mcp_types import (
     ResourceTemplate,
     Tool,
 )
+
+if TYPE_CHECKING:
+    from pydantic import AnyUrl  # loads the metadata of packages
 
 LifespanContextT = DefaultTypeVar("LifespanContextT", default=dict[str, Any])
 RequestT = DefaultTypeVar("RequestT", default=Any)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
-
-from pydantic import AnyUrl
+from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver._registry import OnDuplicate, Registry
 from mcp.server.mcpserver.context import Context
@@ -19,6 +17,9 @@ from mcp.server.mcpserver.resources.templates import (
     ResourceTemplate,
 )
 from mcp_types import Annotations, Icon, InputRequiredResult
+
+if TYPE_CHECKING:
+    from pydantic import AnyUrl  # loads the metadata of packages
 
 logger = logging.getLogger(__name__)
 
