@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol, TypeAlias
 
 import anyio
-import anyio.lowlevel
 
 from mcp._protocol.listen import acknowledgement, honoured, to_notification
 from mcp.server.context import ServerRequestContext

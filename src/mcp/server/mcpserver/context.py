@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
-from anyio import from_thread
 from pydantic import BaseModel
 from typing_extensions import TypeVar as DefaultTypeVar
 
@@ -359,4 +358,6 @@ class SyncContext:
 
     def _run(self, method: Callable[..., Coroutine[Any, Any, None]], *args: object) -> None:
         if self._context._request_context is not None:
-            from_thread.run(method, *args)
+            from anyio.from_thread import run  # loads all that anyio has of locks
+
+            run(method, *args)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anyio.to_thread
+import anyio
 from pydantic import Field, field_validator
 
 from mcp.server.mcpserver._resource_contents import BINARY_TYPE, Contents, read_contents
