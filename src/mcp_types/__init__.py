@@ -4,6 +4,9 @@
 One class serves all revisions: members that a revision does not have stay None.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from mcp_types._base import *
 from mcp_types._calls import *
 from mcp_types._capabilities import *
@@ -18,11 +21,25 @@ from mcp_types._resources import *
 from mcp_types._roots import *
 from mcp_types._sampling import *
 from mcp_types._subscriptions import *
-from mcp_types._tasks import *
 from mcp_types._tools import *
-from mcp_types._unions import *
 from mcp_types.jsonrpc import *
 from mcp_types.version import LATEST_PROTOCOL_VERSION
+
+if TYPE_CHECKING:
+    from mcp_types._tasks import *
+    from mcp_types._unions import *
+else:
+
+    def __getattr__(name: str) -> object:
+        # Few programs need these, and they take long to make.
+        for module in ("mcp_types._tasks", "mcp_types._unions"):
+            if name in __all__ and hasattr(loaded := import_module(module), name):
+                return globals().setdefault(name, getattr(loaded, name))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "CLIENT_CAPABILITIES_META_KEY",

@@ -46,6 +46,13 @@ class MCPModel(BaseModel):
     model_config = ConfigDict(alias_generator=_alias, populate_by_name=True, defer_build=True)
 
 
+class TaskMetadata(MCPModel):
+    """Makes a request run as a task (2025-11-25 only)."""
+
+    ttl: int | None = None
+    """How many milliseconds to keep the task."""
+
+
 class RequestParamsMeta(TypedDict, extra_items=Any):
     """The `_meta` of a request: an open map with one member that has a name of its own in Python."""
 
@@ -171,4 +178,5 @@ __all__ = [
     "RequestParamsMeta",
     "Result",
     "ResultType",
+    "TaskMetadata",
 ]

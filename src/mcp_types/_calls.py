@@ -2,9 +2,8 @@
 
 from typing import Any, Literal
 
-from mcp_types._base import Request
+from mcp_types._base import Request, TaskMetadata
 from mcp_types._input_required import InputResponseRequestParams
-from mcp_types._tasks import TaskMetadata
 
 
 class CallToolRequestParams(InputResponseRequestParams):

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import Discriminator, Tag
 
-from mcp_types._base import MCPModel, Notification, NotificationParams, Request, RequestParams, Result
-from mcp_types._tasks import TaskMetadata
+from mcp_types._base import MCPModel, Notification, NotificationParams, Request, RequestParams, Result, TaskMetadata
 
 ElicitRequestedSchema = dict[str, Any]
 """JSON Schema of a form: an object whose properties are all plain values."""

@@ -4,10 +4,9 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Discriminator, Field, Tag
 
-from mcp_types._base import MCPModel, Request, RequestParams, Result
+from mcp_types._base import MCPModel, Request, RequestParams, Result, TaskMetadata
 from mcp_types._content import AnySamplingContent, AnySamplingMessageContentBlock, SamplingMessageContentBlock
 from mcp_types._identity import Role
-from mcp_types._tasks import TaskMetadata
 from mcp_types._tools import Tool, ToolChoice
 
 IncludeContext = Literal["none", "thisServer", "allServers"]

@@ -19,13 +19,6 @@ TaskStatus = Literal["working", "input_required", "completed", "failed", "cancel
 """Where a task stands."""
 
 
-class TaskMetadata(MCPModel):
-    """Makes a request run as a task."""
-
-    ttl: int | None = None
-    """How many milliseconds to keep the task."""
-
-
 class RelatedTaskMetadata(MCPModel):
     """Says in `_meta` which task a message belongs to."""
 
@@ -150,7 +143,6 @@ __all__ = [
     "ListTasksResult",
     "RelatedTaskMetadata",
     "Task",
-    "TaskMetadata",
     "TaskStatus",
     "TaskStatusNotification",
     "TaskStatusNotificationParams",

@@ -63,6 +63,11 @@ def test_messages_need_neither_the_package_nor_an_event_loop() -> None:
     assert packages(loaded_by("import mcp_types")) & {"mcp", "anyio", "asyncio"} == set()
 
 
+def test_a_server_is_imported_without_what_few_programs_or_only_calls_need() -> None:
+    late = {"asyncio", "importlib.metadata", "mcp_types._tasks", "mcp_types._unions", "pydantic.networks", "ssl"}
+    assert loaded_by("from mcp.server.mcpserver import MCPServer") & late == set()
+
+
 def test_client_and_server_load_without_each_other() -> None:
     client = loaded_by("import mcp; mcp.Client")
     assert [module for module in client if module.startswith("mcp.server.")] == []

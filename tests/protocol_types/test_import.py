@@ -25,6 +25,7 @@ class Deferred(BaseModel):
 
 before = set(sys.modules)
 import mcp_types
+from mcp_types import *  # some modules load late
 import mcp_types.methods
 
 def models(base):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mcp_types import (
     NotificationParams,
@@ -12,10 +12,12 @@ from mcp_types import (
     ResourceListChangedNotification,
     ResourceUpdatedNotification,
     ResourceUpdatedNotificationParams,
-    ServerNotification,
     SubscriptionFilter,
     ToolListChangedNotification,
 )
+
+if TYPE_CHECKING:
+    from mcp_types import ServerNotification  # takes long to make
 
 SUBSCRIPTION_ID_META_KEY: Final = "io.modelcontextprotocol/subscriptionId"
 """`_meta` key of every message of a subscription: the id of the request that opened it."""
