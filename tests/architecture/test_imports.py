@@ -54,6 +54,8 @@ DOORS: set[tuple[str, str]] = {
     ("mcp.server._in_process", "mcp.server._conversation"),
     ("mcp.server.mcpserver._serving", "mcp.server.mcpserver._running"),
     ("mcp.server.mcpserver._serving", "mcp.server._stdio_run"),
+    # Few servers have extensions.
+    ("mcp.server.mcpserver.server", "mcp.server.mcpserver._extensions"),
     # Only what runs in a thread needs it.
     ("mcp.server.mcpserver.context", "anyio.from_thread"),
     ("mcp.client._connect", "mcp.client.streamable_http"),

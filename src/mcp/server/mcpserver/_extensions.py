@@ -8,11 +8,20 @@ from typing import Any, cast
 
 from mcp._protocol.errors import method_not_found
 from mcp.server.context import HandlerResult, ServerRequestContext
-from mcp.server.extension import Extension, MethodBinding
+from mcp.server.extension import Extension, MethodBinding, RequestHandler, compose_tool_call_handler
 from mcp.server.lowlevel.server import Server
 from mcp.server.mcpserver._registration import Registrations
 from mcp.server.mcpserver.resources.base import Resource
 from mcp.shared.extension import validate_extension_identifier
+
+
+def add_extensions(
+    server: Registrations[Any], lowlevel: Server[Any], extensions: Sequence[object], handler: RequestHandler
+) -> RequestHandler:
+    """Check extensions, register what they bring, and return the `tools/call` handler with their interceptors."""
+    checked = check_extensions(extensions)
+    apply_extensions(server, lowlevel, checked)
+    return compose_tool_call_handler(checked, handler)
 
 
 def check_extensions(extensions: Sequence[object]) -> list[Extension]:

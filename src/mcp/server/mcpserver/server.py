@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerMiddleware, ServerRequestContext
-from mcp.server.extension import Extension, compose_tool_call_handler
 from mcp.server.lowlevel.server import (
     DEFAULT_MAX_REQUEST_BODY_SIZE,
     DEFAULT_MAX_SESSIONS,
@@ -18,7 +17,6 @@ from mcp.server.lowlevel.server import (
     Server,
 )
 from mcp.server.lowlevel.server import lifespan as default_lifespan
-from mcp.server.mcpserver._extensions import apply_extensions, check_extensions
 from mcp.server.mcpserver._handlers import Handlers
 from mcp.server.mcpserver._registration import Registrations
 from mcp.server.mcpserver._registry import OnDuplicate
@@ -42,6 +40,9 @@ from mcp_types import (
     SetLevelRequestParams,
 )
 from mcp_types.methods import CacheableMethod
+
+if TYPE_CHECKING:
+    from mcp.server.extension import Extension, RequestHandler
 
 __all__ = [
     "DEFAULT_MAX_REQUEST_BODY_SIZE",
@@ -197,11 +198,11 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         self._lowlevel_server.add_request_handler(
             "logging/setLevel", SetLevelRequestParams, self._handlers.on_set_level
         )
-        bundled = check_extensions(extensions or ())
-        self._intercept(bundled)
+        self._handle_calls(self._handlers.on_call_tool)
+        if extensions:
+            self._add_extensions(extensions)
         self.middleware.append(_boundary(request_state_security, name))
         self.middleware.extend(_checked_middleware(middleware))
-        apply_extensions(self, self._lowlevel_server, bundled)
         self._register(tools or ())
         for resource in resources or ():
             self.add_resource(resource)
@@ -241,9 +242,13 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
             on_subscriptions_listen=None if bus is None else ListenHandler(bus),
         )
 
-    def _intercept(self, extensions: Sequence[Extension]) -> None:
-        handler = compose_tool_call_handler(extensions, self._handlers.on_call_tool)
+    def _handle_calls(self, handler: RequestHandler) -> None:
         self._lowlevel_server.add_request_handler("tools/call", CallToolRequestParams, handler)
+
+    def _add_extensions(self, extensions: Sequence[Extension]) -> None:
+        from mcp.server.mcpserver._extensions import add_extensions
+
+        self._handle_calls(add_extensions(self, self._lowlevel_server, extensions, self._handlers.on_call_tool))
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
         tool = self._tool_manager.registry.get(name)
