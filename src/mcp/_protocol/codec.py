@@ -173,8 +173,7 @@ def _stamp(
 
 def encode_input_required(result: types.InputRequiredResult) -> dict[str, Any]:
     """Write the questions and state of an unfinished call for the modern wire."""
-    # The questions are written one by one below; dumping them here as well would do it twice.
-    wire = dump(result.model_copy(update={"input_requests": None}), MODERN)
+    wire = dump(result, MODERN)
     if result.input_requests is not None:
         wire["inputRequests"] = {key: encode_input_request(value) for key, value in result.input_requests.items()}
     return wire

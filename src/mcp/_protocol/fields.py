@@ -30,6 +30,7 @@ _DROPPED: Final[dict[Era, dict[type[BaseModel], frozenset[str]]]] = {
         types.Tool: frozenset({"execution"}),
         types.ClientCapabilities: frozenset({"tasks"}),
         types.ServerCapabilities: frozenset({"tasks"}),
+        types.InputRequiredResult: frozenset({"input_requests"}),  # the codec adds them, each written by its own class
     },
     LEGACY: {
         types.CallToolRequestParams: frozenset({"input_responses", "request_state"}),
