@@ -279,7 +279,7 @@ def test_all_that_was_logged_is_written_before_the_process_ends() -> None:
         assert text_of(started.message()) == "logged"
         started.process.send_signal(signal.SIGTERM)
         assert started.exit_status() == -signal.SIGTERM
-        assert "WARNING  19 " in started.stderr
+        assert "19 x" in started.stderr  # what stands before it depends on whether rich is installed
 
 
 LOW_LEVEL = """
