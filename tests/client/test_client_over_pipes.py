@@ -143,8 +143,8 @@ async def test_a_slow_modern_server_is_probed_once_more(monkeypatch: pytest.Monk
     async def serve(server: RawServer) -> None:
         await server.request("server/discover")
         hello = await server.request("initialize")
+        monkeypatch.undo()  # before the answer that makes the client probe again
         await server.refuse(hello, -32022, "no", {"supported": ["2026-07-28"]})
-        monkeypatch.undo()
         await server.answer(await server.request("server/discover"), DISCOVERY)
 
     async with connected(serve) as (client, _):
@@ -158,8 +158,8 @@ async def test_a_second_refusal_of_a_slow_server_is_raised(monkeypatch: pytest.M
     async def serve(server: RawServer) -> None:
         await server.request("server/discover")
         hello = await server.request("initialize")
+        monkeypatch.undo()  # before the answer that makes the client probe again
         await server.refuse(hello, -32022, "first", {"supported": ["2026-07-28"]})
-        monkeypatch.undo()
         await server.refuse(await server.request("server/discover"), -32022, "second", {"supported": ["2026-07-28"]})
 
     with pytest.raises(MCPError, match=r"^second$"):

@@ -86,7 +86,7 @@ def _virtual_environment(peer: Peer) -> Path:
 def _node_modules(peer: Peer) -> Path:
     """Install the packages, and copy the programs beside them: Node.js looks for modules from the program upward."""
     if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("Node.js and npm are not here")
+        pytest.fail("Node.js and npm are needed for the TypeScript packages; install them")
     folder = FOLDER / peer.name
     if not _is_installed(peer):
         shutil.rmtree(folder, ignore_errors=True)
