@@ -485,11 +485,16 @@ def templates_with_values(draw: st.DrawFn, operators: str, text: st.SearchStrate
         return UriTemplate.parse("x{a}"), {"a": draw(text)}
 
 
+def path_parameters(template: UriTemplate) -> list[str]:
+    return [variable.name for variable in template.variables if variable.operator == ";"]
+
+
 def assert_stable(template: UriTemplate, values: Values) -> None:
     uri = template.expand(values)
     found = template.match(uri)
-    if found is not None:  # some values, such as a dot in {.a}, write a URI of another shape
-        assert template.expand(found) == uri
+    if found is None or any(found.get(name) == "" != values.get(name) for name in path_parameters(template)):
+        return  # some values, such as a dot in {.a}, write a URI of another shape; `;a=` cut to nothing is written `;a`
+    assert template.expand(found) == uri
 
 
 @pytest.mark.rule("URI-22")
