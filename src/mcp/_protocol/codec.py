@@ -186,9 +186,13 @@ def encode_input_request(request: types.InputRequest) -> dict[str, Any]:
     if isinstance(request, types.ListRootsRequest) or not params:
         wire.pop("params", None)
     elif isinstance(request.params, types.ElicitRequestFormParams):
-        schema = params["requestedSchema"]
-        params["requestedSchema"] = {member: schema[member] for member in _FORM_SCHEMA_MEMBERS if member in schema}
+        params["requestedSchema"] = modern_form_schema(params["requestedSchema"])
     return wire
+
+
+def modern_form_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a form's schema that the modern protocol sends, and that a question is recognised by."""
+    return {member: schema[member] for member in _FORM_SCHEMA_MEMBERS if member in schema}
 
 
 def encode_input_responses(responses: Mapping[str, types.InputResponse]) -> dict[str, Any]:

@@ -11,14 +11,13 @@ from pydantic import BaseModel, ValidationError
 from typing_extensions import TypeVar
 
 from mcp._protocol.canonical import canonical_json
+from mcp._protocol.codec import modern_form_schema
 
 ModelT = TypeVar("ModelT", bound=BaseModel, default=BaseModel)
 
 # elicitation: "Requested Schema" knows these formats and no others.
 _STRING_FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})
 _PLAIN_TYPES: Final = frozenset({"integer", "number", "boolean"})
-# The members of a form's schema that the modern protocol knows at top level.
-_MODERN_MEMBERS: Final = ("$schema", "type", "properties", "required")
 
 
 class _Rendered(NamedTuple):
@@ -102,7 +101,7 @@ def _render(model: type[BaseModel]) -> _Rendered:
     optional = [name for name in required if name in optional]
     if required := [name for name in required if name not in optional]:
         schema["required"] = required
-    modern = {member: schema[member] for member in _MODERN_MEMBERS if member in schema}
+    modern = modern_form_schema(schema)
     return _Rendered(schema, canonical_json(modern), tuple(optional))
 
 
