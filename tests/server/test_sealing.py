@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp._protocol.base64url import decode_base64url, encode_base64url
 from mcp._protocol.canonical import canonical_json
 from mcp.server._claims import digest_arguments
 from mcp.server._sealing import (
@@ -25,9 +26,7 @@ from mcp.server._sealing import (
     AESGCMRequestStateCodec,
     EphemeralRequestStateCodec,
     InvalidRequestState,
-    decode_base64url,
     derive_key,
-    encode_base64url,
 )
 
 KEY = "k" * 32

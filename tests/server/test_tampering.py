@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from mcp.server._sealing import decode_base64url, derive_key, encode_base64url
+from mcp._protocol.base64url import decode_base64url, encode_base64url
+from mcp.server._sealing import derive_key
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types.methods import INPUT_REQUIRED_METHODS

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from base64 import urlsafe_b64encode
 from json.encoder import encode_basestring_ascii
 from typing import Final, cast
 
+from mcp._protocol.base64url import encode_base64url
+
 _DIGEST_BYTES: Final = 16
+_SMALL: Final = 2**63
+_CONSTANTS: Final = {None: "null", True: "true", False: "false"}
 _ENCODE: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False).encode
 _WHOLE_FLOAT: Final = re.compile(r"\.0(?:[,}\]]|\Z)|e\+\d")
 """How a float that may be a whole number ends in JSON; text inside strings can look so too, which costs time only."""
@@ -17,7 +20,7 @@ _WHOLE_FLOAT: Final = re.compile(r"\.0(?:[,}\]]|\Z)|e\+\d")
 
 def digest(data: bytes) -> str:
     """Return a short name for data that no other data shares."""
-    return urlsafe_b64encode(hashlib.sha256(data).digest()[:_DIGEST_BYTES]).rstrip(b"=").decode("ascii")
+    return encode_base64url(hashlib.sha256(data).digest()[:_DIGEST_BYTES]).decode("ascii")
 
 
 def canonical_json(value: object) -> bytes:
@@ -26,6 +29,9 @@ def canonical_json(value: object) -> bytes:
     Raises:
         TypeError: The value is not JSON.
     """
+    flat = _write_flat(value)
+    if flat is not None:
+        return flat.encode("ascii")
     try:
         text = _ENCODE(value)
     except (RecursionError, ValueError):  # nested deeply; an integer beyond the interpreter's limit of digits
@@ -34,6 +40,28 @@ def canonical_json(value: object) -> bytes:
         if (".0" in text or "e+" in text) and _WHOLE_FLOAT.search(text):
             text = _write(value)
     return text.encode("ascii")
+
+
+def _write_flat(value: object) -> str | None:
+    """Write an object of texts, small integers, booleans and nulls, as most arguments are; `None` for any other."""
+    if not isinstance(value, dict):
+        return None
+    members: list[str] = []
+    for key, member in sorted(cast("dict[str, object]", value).items(), key=_key_of):
+        if type(member) is str:
+            text = encode_basestring_ascii(member)
+        elif type(member) is int and -_SMALL < member < _SMALL:
+            text = str(member)
+        elif member is None or type(member) is bool:
+            text = _CONSTANTS[member]
+        else:
+            return None
+        members.append(f"{encode_basestring_ascii(key)}:{text}")
+    return f"{{{','.join(members)}}}"
+
+
+def _key_of(pair: tuple[str, object]) -> str:
+    return pair[0]
 
 
 def _write(value: object) -> str:
@@ -50,7 +78,7 @@ def _write(value: object) -> str:
         if isinstance(current, dict):
             out.append("{")
             todo.append("}")
-            pairs = sorted(cast("dict[str, object]", current).items(), key=lambda pair: pair[0], reverse=True)
+            pairs = sorted(cast("dict[str, object]", current).items(), key=_key_of, reverse=True)
             for index, (key, member) in enumerate(pairs, start=1):
                 comma = "" if index == len(pairs) else ","
                 todo += ((member,), f"{comma}{encode_basestring_ascii(key)}:")

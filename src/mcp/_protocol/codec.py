@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
 
 import mcp_types as types
 from mcp._protocol.era import MODERN, Era
@@ -173,7 +174,12 @@ def _stamp(
 
 def encode_input_required(result: types.InputRequiredResult) -> dict[str, Any]:
     """Write the questions and state of an unfinished call for the modern wire."""
-    wire = dump(result, MODERN)
+    if type(result) is types.InputRequiredResult and result.meta is None:
+        wire: dict[str, Any] = {"resultType": "input_required"}
+        if result.request_state is not None:
+            wire["requestState"] = result.request_state
+    else:
+        wire = dump(result, MODERN)
     if result.input_requests is not None:
         wire["inputRequests"] = {key: encode_input_request(value) for key, value in result.input_requests.items()}
     return wire
@@ -181,6 +187,8 @@ def encode_input_required(result: types.InputRequiredResult) -> dict[str, Any]:
 
 def encode_input_request(request: types.InputRequest) -> dict[str, Any]:
     """Write one question as it stands inside an `InputRequiredResult`."""
+    if type(request) is types.ElicitRequest and type(request.params) is types.ElicitRequestFormParams:
+        return _encode_form_request(request.params)
     wire = dump(request, MODERN)
     params = wire.get("params")
     if isinstance(request, types.ListRootsRequest) or not params:
@@ -188,6 +196,13 @@ def encode_input_request(request: types.InputRequest) -> dict[str, Any]:
     elif isinstance(request.params, types.ElicitRequestFormParams):
         params["requestedSchema"] = modern_form_schema(params["requestedSchema"])
     return wire
+
+
+def _encode_form_request(params: types.ElicitRequestFormParams) -> dict[str, Any]:
+    """Write the most common question without what makes `dump` good for all of them."""
+    schema = to_jsonable_python(modern_form_schema(params.requested_schema), inf_nan_mode="null")
+    form = {"mode": "form", "message": params.message, "requestedSchema": schema}
+    return {"method": "elicitation/create", "params": form}
 
 
 def modern_form_schema(schema: Mapping[str, Any]) -> dict[str, Any]:

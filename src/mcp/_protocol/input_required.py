@@ -6,8 +6,7 @@ The loop is a generator: it yields what to do next and is sent what came of it; 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from mcp_types import InputRequest, InputRequiredResult, InputResponse
 
@@ -39,22 +38,19 @@ class InputRequiredRoundsExceededError(RuntimeError):
         self.max_rounds = max_rounds
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """Have these questions answered, all at the same time; send back the answers under the same keys."""
 
     requests: Mapping[str, InputRequest]
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """Wait; send back anything."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(NamedTuple):
     """Send the request again, under a new id, with these members; send back the result.
 
     Attributes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar, cast
 
 import anyio
@@ -128,7 +128,6 @@ class Answer:
     response: InputResponse | None = None
 
 
-@dataclass(slots=True)
 class Record:
     """What a call has asked and learned so far; it travels in the sealed state.
 
@@ -140,11 +139,14 @@ class Record:
         warned: Whether the log has a warning about a question that keeps changing.
     """
 
-    asked: dict[str, str] = field(default_factory=dict[str, str])
-    answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
-    changed: dict[str, int] = field(default_factory=dict[str, int])
-    refused: dict[str, int] = field(default_factory=dict[str, int])
-    warned: bool = False
+    __slots__ = ("answers", "asked", "changed", "refused", "warned")
+
+    def __init__(self, *, warned: bool = False) -> None:
+        self.asked: dict[str, str] = {}
+        self.answers: dict[str, Answer] = {}
+        self.changed: dict[str, int] = {}
+        self.refused: dict[str, int] = {}
+        self.warned = warned
 
 
 class AskLater:

@@ -9,9 +9,10 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final, TypeGuard, cast
 
+from mcp._protocol.base64url import decode_base64url, encode_base64url
 from mcp._protocol.canonical import canonical_json, digest
 from mcp._protocol.jsonrpc import dumps, loads
-from mcp.server._sealing import MALFORMED, InvalidRequestState, decode_base64url, encode_base64url
+from mcp.server._sealing import MALFORMED, InvalidRequestState
 
 VERSION: Final = 1
 CLOCK_SKEW: Final = 60.0
@@ -27,6 +28,7 @@ RECORD_MARKER: Final = "mcp:resolvers"
 """The first member of the record that resolvers keep."""
 RECORD_PREFIX: Final = f'{{"{RECORD_MARKER}":'
 
+_NUMBERS: Final = (float, int)
 _SALT_BYTES: Final = 8
 _DIGEST_BYTES: Final = 16
 
@@ -87,14 +89,16 @@ def read_claims(payload: bytes, *, now: float) -> Claims:
         InvalidRequestState: The payload is not of this form, has expired, or comes from the future.
     """
     claims = _parse(payload)
-    version, issued, expires = claims.get("v"), claims.get("iat"), claims.get("exp")
-    if type(version) is not int or version != VERSION or not _is_time(issued) or not _is_time(expires):
-        raise InvalidRequestState(MALFORMED)
-    for name in ("m", "t", "a"):
-        if not isinstance(claims.get(name), str):
-            raise InvalidRequestState(MALFORMED)
-    state: Any = claims.get("s")
-    if not isinstance(state, str) and not (isinstance(state, dict) and RECORD_MARKER in state):
+    get = claims.get
+    version, issued, expires, state = get("v"), get("iat"), get("exp"), cast("object", get("s"))
+    if not (
+        type(version) is int
+        and version == VERSION
+        and _is_time(issued)
+        and _is_time(expires)
+        and type(get("m")) is type(get("t")) is type(get("a")) is str
+        and (type(state) is str or (type(state) is dict and RECORD_MARKER in state))
+    ):
         raise InvalidRequestState(MALFORMED)
     if now >= expires or issued > now + CLOCK_SKEW:
         raise InvalidRequestState(EXPIRED)
@@ -158,7 +162,7 @@ def _salt_principal(principal: str, salt: bytes) -> bytes:
 
 
 def _is_time(value: object) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return type(value) in _NUMBERS and math.isfinite(cast("float", value))
 
 
 def _parse(payload: bytes) -> Claims:

@@ -53,12 +53,10 @@ class Form(Generic[ModelT]):
     __slots__ = ("model", "rendered")
 
     def __init__(self, model: type[ModelT]) -> None:
-        if not (isinstance(model, type) and issubclass(model, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"An elicitation schema must be a pydantic model class, not {model!r}")
-        self.model = model
-        rendered = _rendered.get(model)
+        rendered = _rendered.get(model) if isinstance(model, type) else None  # pyright: ignore[reportUnnecessaryIsInstance]
         if rendered is None:
             rendered = _rendered[model] = _render(model)
+        self.model = model
         self.rendered = rendered
 
     def read(self, content: Mapping[str, Any]) -> ModelT:
@@ -78,6 +76,8 @@ class Form(Generic[ModelT]):
 
 
 def _render(model: type[BaseModel]) -> _Rendered:
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"An elicitation schema must be a pydantic model class, not {model!r}")
     schema = model.model_json_schema()
     definitions: dict[str, dict[str, Any]] = schema.pop("$defs", {})
     if "$ref" in schema:  # a model that names itself

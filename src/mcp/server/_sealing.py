@@ -6,13 +6,14 @@ form. What a token says about its request is in `_claims`; `mcp.server.request_s
 
 from __future__ import annotations
 
-import binascii
 import hashlib
 import hmac
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
+
+from mcp._protocol.base64url import decode_base64url, encode_base64url
 
 Secret: TypeAlias = bytes | bytearray | str
 
@@ -29,33 +30,12 @@ _INFO: Final = b"mcp-request-state/1"
 _PREFIX: Final = b"r1."
 _MIN_TOKEN_BYTES: Final = _KEY_ID_BYTES + _NONCE_BYTES + _TAG_BYTES
 
-_TO_URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
-_FROM_URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
-
 
 class InvalidRequestState(Exception):
     """A codec raises this for a token that it did not mint.
 
     The client gets the same answer for every token that fails; the text is for the log and must not quote the token.
     """
-
-
-def encode_base64url(data: bytes) -> bytes:
-    """Return base64url text without padding."""
-    return binascii.b2a_base64(data, newline=False).rstrip(b"=").translate(_TO_URL_SAFE)
-
-
-def decode_base64url(text: bytes) -> bytes:
-    """Read base64url text without padding.
-
-    Raises:
-        ValueError: The text is not exactly what `encode_base64url` writes for these bytes.
-    """
-    data = binascii.a2b_base64(text.translate(_FROM_URL_SAFE) + b"=" * (-len(text) % 4))
-    # The decoder skips what it does not know and ignores trailing bits: only one spelling may pass.
-    if encode_base64url(data) != text:
-        raise ValueError("not canonical base64url")
-    return data
 
 
 class _KeySchedule(threading.local):
@@ -179,23 +159,15 @@ class EphemeralRequestStateCodec(AESGCMRequestStateCodec):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ready = False
 
-    def seal(self, payload: bytes) -> str:
-        self._prepare()
-        return super().seal(payload)
-
-    def unseal(self, token: str) -> bytes:
-        self._prepare()
-        return super().unseal(token)
-
-    def _prepare(self) -> None:
-        if self._ready:
-            return
+    def __getattr__(self, name: str) -> Any:
+        """Make the key: what is looked for here is not there yet."""
+        if name not in ("_ring", "_sealing_id"):
+            raise AttributeError(name)
         with self._lock:
-            if not self._ready:
+            if "_sealing_id" not in self.__dict__:
                 super().__init__([os.urandom(_MIN_SECRET_BYTES)])
-                self._ready = True
+        return self.__dict__[name]
 
 
 def build_ring(keys: Sequence[Secret]) -> dict[bytes, XAES256GCM]:

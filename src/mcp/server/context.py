@@ -49,6 +49,21 @@ class ServerRequestContext(Generic[LifespanContextT, RequestT]):
     close_sse_stream: CloseStream | None = None
     close_standalone_sse_stream: CloseStream | None = None
 
+    def with_params(self, params: Mapping[str, Any] | None) -> ServerRequestContext[LifespanContextT, RequestT]:
+        """Return a copy with other params: what `dataclasses.replace` does, at a fraction of its cost."""
+        return ServerRequestContext(
+            session=self.session,
+            lifespan_context=self.lifespan_context,
+            protocol_version=self.protocol_version,
+            method=self.method,
+            params=params,
+            request_id=self.request_id,
+            meta=self.meta,
+            request=self.request,
+            close_sse_stream=self.close_sse_stream,
+            close_standalone_sse_stream=self.close_standalone_sse_stream,
+        )
+
 
 HandlerResult: TypeAlias = BaseModel | dict[str, Any] | None
 """What a handler or a middleware may return: a result model, a dict in wire form, or `None` for an empty result."""

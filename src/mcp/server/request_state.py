@@ -88,7 +88,7 @@ def authenticated_principal(ctx: ServerRequestContext[Any, Any]) -> str | None:
 
     The principal is client id, issuer and subject, as a compact JSON array.
     """
-    user = verified_user(getattr(ctx.request, "scope", None))
+    user = None if ctx.request is None else verified_user(getattr(ctx.request, "scope", None))
     token = get_access_token() if user is None else user.access_token
     return None if token is None else json.dumps(principal_components(token), separators=(",", ":"))
 
@@ -182,7 +182,7 @@ class RequestStateBoundary:
             # Raised here, outside of every `except`, so that no cause with a token in its text is attached.
             raise claims.answer()
         state, ctx.session.scope.state_is_record = _claims.read_state(claims)
-        inner = dataclasses.replace(ctx, params={**(ctx.params or {}), "requestState": state})
+        inner = ctx.with_params({**(ctx.params or {}), "requestState": state})
         return self._seal_result(ctx, await call_next(inner), claims["a"])
 
     def _verify(self, ctx: ServerRequestContext[Any, Any], token: object) -> _claims.Claims | _Refusal:

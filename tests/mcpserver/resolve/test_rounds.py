@@ -606,8 +606,10 @@ def test_a_large_record_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     from mcp.server._asking import Answer, Record
     from mcp.server.mcpserver.resolve.state import dump_record
 
+    record = Record()
+    record.answers["k"] = Answer("d", wire={"action": "accept", "content": {"x": "y" * 70_000}})
     with caplog.at_level(logging.WARNING, "mcp.server.mcpserver.resolve.state"):
-        dump_record(Record(answers={"k": Answer("d", wire={"action": "accept", "content": {"x": "y" * 70_000}})}))
+        dump_record(record)
 
     assert "characters of requestState" in caplog.text
 

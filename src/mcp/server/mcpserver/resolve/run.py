@@ -20,7 +20,7 @@ from mcp.server.mcpserver._signature import invoke
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve.annotations import Want
-from mcp.server.mcpserver.resolve.markers import MARKER_TYPES, Marker, Resolve
+from mcp.server.mcpserver.resolve.markers import MARKER_TYPES, Resolve
 from mcp.server.mcpserver.resolve.plan import (
     FromArgument,
     FromContext,
@@ -112,7 +112,7 @@ class ResolvePlan:
         ask = run.ask
         if isinstance(ask, AskLater) and ask.pending:
             return InputRequiredResult(input_requests=ask.pending, request_state=dump_record(ask.record))
-        values = {name: run.inject(name, source) for name, source in self._graph.parameters.items()}
+        values = {name: run.inject(source) for name, source in self._graph.parameters.items()}
         return ResolvedArguments(values, ask)
 
 
@@ -208,7 +208,8 @@ class _Run:
         while pending:
             node = pending.pop(0)
             # A task group costs more than all the rest; what cannot overlap with anything does not need one.
-            if self._runs_at_once(node) or not (pending or slow):
+            at_once = node.never_waits and not self._asks_now
+            if at_once or not (pending or slow):
                 pending += await self._step(node)
             else:
                 slow.append(node)
@@ -220,9 +221,6 @@ class _Run:
                     group.start_soon(self._branch, node, group.cancel_scope)
             if self._failure is not None:
                 raise self._failure
-
-    def _runs_at_once(self, node: Node) -> bool:
-        return node.never_waits and not self._asks_now
 
     async def _branch(self, node: Node, scope: anyio.CancelScope) -> None:
         # The first failure ends the call and is raised as it is, not as a group.
@@ -238,12 +236,20 @@ class _Run:
 
     async def _step(self, node: Node) -> list[Node]:
         """Run one resolver; return those that waited for it only."""
-        value = await self._call(node)
+        args = [self._fetch(source) for source in node.positional] if node.positional else ()
+        kwargs = {name: self._fetch(source) for name, source in node.keywords.items()}
+        if node.is_async:
+            value = await node.fn(*args, **kwargs)
+        else:
+            value = await invoke(node.fn, kwargs, False, args, self._limiter)
         if isinstance(value, MARKER_TYPES):
+            ask = self.ask = self.ask or self._find_way(node.key)
             try:
-                value = await self._answer(node, value)
+                value = await ask(node.key, value.question())
             except Unanswered:
                 return []
+            except InvalidAnswerError as error:
+                raise ResolveError(f"Resolver {node.key!r} {error.problem}") from None
             self._values[node] = value, True
             if node.refused_for is not None:
                 self._check_refusal(node.refused_for, value)
@@ -255,19 +261,6 @@ class _Run:
             if not self._waiting[dependent]:
                 ready.append(dependent)
         return ready
-
-    async def _call(self, node: Node) -> Any:
-        args = [self._fetch("", source) for source in node.positional]
-        kwargs = {name: self._fetch(name, source) for name, source in node.keywords.items()}
-        return await invoke(node.fn, kwargs, node.is_async, args, self._limiter)
-
-    async def _answer(self, node: Node, marker: Marker) -> Any:
-        if self.ask is None:
-            self.ask = self._find_way(node.key)
-        try:
-            return await self.ask(node.key, marker.question())
-        except InvalidAnswerError as error:
-            raise ResolveError(f"Resolver {node.key!r} {error.problem}") from None
 
     def _find_way(self, key: str) -> Ask:
         try:
@@ -283,18 +276,18 @@ class _Run:
         scope.state_is_record = True  # a call that has resolvers has no other state of its own
         return AskLater(record, self._context.input_responses, capabilities, self._max_answer_retries)
 
-    def _fetch(self, name: str, source: Source) -> Any:
+    def _fetch(self, source: Source) -> Any:
         match source:
-            case FromContext():
-                return self._context
             case FromArgument(argument):
                 return self._arguments[argument]
+            case FromResolver():
+                return self.inject(source)
+            case FromContext():
+                return self._context
             case FromDefault(value):
                 return value
-            case FromResolver():
-                return self.inject(name, source)
 
-    def inject(self, name: str, source: FromResolver) -> Any:
+    def inject(self, source: FromResolver) -> Any:
         """What a consumer gets of a resolver that has run."""
         value, was_asked = self._values[source.node]
         if source.want is not Want.VALUE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Any, Final, TypeGuard, cast
 
 from mcp._protocol.era import MODERN
@@ -50,16 +51,16 @@ def load_record(state: str | None) -> Record:
         return Record()
     if members.get(RECORD_MARKER) != _VERSION:
         return Record()
-    answers = {
-        key: Answer(pair[0], wire=pair[1]) for key, pair in _dict(members.get("answers")).items() if _is_answer(pair)
-    }
-    return Record(
-        asked={key: digest for key, digest in _dict(members.get("asked")).items() if isinstance(digest, str)},
-        answers=answers,
-        changed=_counts(members.get("changed")),
-        refused=_counts(members.get("refused")),
-        warned=members.get("warned") is True,
-    )
+    record = Record(warned=members.get("warned") is True)
+    for key, digest in _items(members, "asked"):
+        if isinstance(digest, str):
+            record.asked[key] = digest
+    for key, pair in _items(members, "answers"):
+        if _is_answer(pair):
+            record.answers[key] = Answer(pair[0], wire=pair[1])
+    for counts, name in ((record.changed, "changed"), (record.refused, "refused")):
+        counts.update((key, count) for key, count in _items(members, name) if type(count) is int)
+    return record
 
 
 def _wire(answer: Answer) -> dict[str, Any]:
@@ -76,12 +77,9 @@ def _dump_response(response: InputResponse) -> dict[str, Any]:
     return dump(response, MODERN)
 
 
-def _dict(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _counts(value: Any) -> dict[str, int]:
-    return {key: count for key, count in _dict(value).items() if type(count) is int}
+def _items(members: dict[str, Any], name: str) -> Iterable[tuple[str, Any]]:
+    value = members.get(name)
+    return cast("dict[str, Any]", value).items() if isinstance(value, dict) else ()
 
 
 def _is_answer(value: Any) -> TypeGuard[tuple[str, dict[str, Any]]]:
