@@ -24,7 +24,6 @@ MODULES = {
     "mcp.client.caching",
     "mcp.client.extension",
     "mcp.client.session_group",
-    "mcp.server.apps",
     "mcp.server.connection",
     "mcp.server.runner",
     "mcp.shared.auth_utils",

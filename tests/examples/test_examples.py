@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import custom_codec
+import html_app
 import lowlevel_asks
 import prompt_asks
 import pytest
@@ -46,6 +47,7 @@ def test_every_program_has_a_test_here() -> None:
         "client_callbacks",
         "client_rounds",
         "custom_codec",
+        "html_app",
         "lowlevel_asks",
         "prompt_asks",
         "resolver_tool",
@@ -125,6 +127,15 @@ async def test_the_custom_codec_seals_what_the_tool_writes() -> None:
         assert "diary" not in asked.request_state
         result = await client.call_tool("shred", {"document": "diary"})
     assert text(result) == "diary is gone (asked about diary)."
+
+
+async def test_the_tool_with_a_page_answers_those_who_show_no_pages() -> None:
+    async with Client(html_app.server) as client:
+        (tool,) = (await client.list_tools()).tools
+        assert tool.meta == {"ui": {"resourceUri": html_app.VIEW}}
+        (page,) = (await client.read_resource(html_app.VIEW)).contents
+        assert page.mime_type == "text/html;profile=mcp-app"
+        assert text(await client.call_tool("add_up", {"dice": [3, 4]})) == "You rolled 3 + 4 = 7."
 
 
 @pytest.mark.parametrize(
