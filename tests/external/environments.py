@@ -1,8 +1,9 @@
-"""The environments of the other implementations: each is installed once, below `.environments`."""
+"""The environments of programs that are not ours: each is installed once, below `.environments`."""
 
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import ROOT
 from tests.programs import environment as our_environment
 
 HERE = Path(__file__).resolve().parent
@@ -42,7 +44,7 @@ class Peer:
         """Return the command that runs the program, and install what it needs if that is not here."""
         if program.endswith(".mjs"):
             return ["node", str(_node_modules(self).parent / program)]
-        python = _virtual_environment(self) if self.packages else Path(sys.executable)
+        python = _virtual_environment(self.name, self.packages) if self.packages else Path(sys.executable)
         return [str(python), str(PEERS / program)]
 
     def variables(self) -> dict[str, str]:
@@ -71,14 +73,40 @@ TYPESCRIPT_1 = Peer(
 )
 
 
+PUBLISHED_SERVERS = ("mcp-server-fetch==2026.10.24", "mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19")
+# What these ask for, but for the package `mcp`, in whose place ours is.
+_THEIR_NEEDS = (
+    "click>=8.1.7",
+    "gitpython>=3.1.60",
+    "httpx[socks]>=0.27",
+    "markdownify>=0.13.1",
+    "protego>=0.6.2",
+    "readabilipy>=0.2.0",
+    "requests>=2.32.3",
+    "tzdata>=2024.2",
+    "tzlocal>=5.3.1",
+)
+
+
+def python_of_published_servers() -> Path:
+    """Return the Python that has the published servers; it needs `our_environment()` to find this project."""
+    toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    ours: list[str] = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    return _virtual_environment("published-servers", (*ours, *_THEIR_NEEDS), PUBLISHED_SERVERS)
+
+
 @functools.cache
-def _virtual_environment(peer: Peer) -> Path:
-    folder = FOLDER / peer.name
+def _virtual_environment(name: str, packages: tuple[str, ...], alone: tuple[str, ...] = ()) -> Path:
+    """Install packages, and those in `alone` without what they ask for."""
+    folder = FOLDER / name
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    if not (python.exists() and _is_installed(peer)):
+    if not (python.exists() and _is_installed(folder, packages + alone)):
         _run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)])
-        _run([sys.executable, "-m", "pip", "--python", str(python), "install", "-qq", *peer.packages])
-        _note_installed(peer)
+        pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-qq"]
+        _run([*pip, *packages])
+        if alone:
+            _run([*pip, "--no-deps", *alone])
+        _note_installed(folder, packages + alone)
     return python
 
 
@@ -88,24 +116,24 @@ def _node_modules(peer: Peer) -> Path:
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.fail("Node.js and npm are needed for the TypeScript packages; install them")
     folder = FOLDER / peer.name
-    if not _is_installed(peer):
+    if not _is_installed(folder, peer.packages):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         (folder / "package.json").write_text('{"private": true, "type": "module"}')
         _run(["npm", "install", "--no-audit", "--no-fund", "--silent", *peer.packages], folder)
-        _note_installed(peer)
+        _note_installed(folder, peer.packages)
     for program in PEERS.glob("*.mjs"):
         shutil.copy(program, folder)
     return folder / "node_modules"
 
 
-def _is_installed(peer: Peer) -> bool:
-    note = FOLDER / peer.name / "installed.json"
-    return note.exists() and json.loads(note.read_text()) == list(peer.packages)
+def _is_installed(folder: Path, packages: tuple[str, ...]) -> bool:
+    note = folder / "installed.json"
+    return note.exists() and json.loads(note.read_text()) == list(packages)
 
 
-def _note_installed(peer: Peer) -> None:
-    (FOLDER / peer.name / "installed.json").write_text(json.dumps(peer.packages))
+def _note_installed(folder: Path, packages: tuple[str, ...]) -> None:
+    (folder / "installed.json").write_text(json.dumps(packages))
 
 
 def _run(command: Sequence[str], folder: Path | None = None) -> None:
