@@ -79,10 +79,11 @@ async def test_the_time_server_converts_times(mode: Mode) -> None:
 
 @pytest.fixture
 def poem(tmp_path: Path) -> Path:
-    """A file in a repository with one commit."""
+    """A file in a repository with one commit, changed since."""
     (tmp_path / "poem.txt").write_text("Roses\n")
     for command in (["init", "-q", "-b", "trunk"], ["add", "poem.txt"], ["commit", "-q", "-m", "A first line"]):
         subprocess.run([*GIT, *command], check=True, cwd=tmp_path)
+    (tmp_path / "poem.txt").write_text("Violets\n")
     return tmp_path / "poem.txt"
 
 
@@ -93,7 +94,6 @@ async def test_the_git_server_shows_and_changes_a_repository(mode: Mode, poem: P
         assert {"git_status", "git_log", "git_add", "git_create_branch", "git_show"} <= names
         assert "On branch trunk" in text(await client.call_tool("git_status", repository))
         assert "A first line" in text(await client.call_tool("git_log", repository))
-        poem.write_text("Violets\n")
         assert "+Violets" in text(await client.call_tool("git_diff_unstaged", repository))
         await client.call_tool("git_add", {**repository, "files": ["poem.txt"]})
         assert "+Violets" in text(await client.call_tool("git_diff_staged", repository))
