@@ -74,13 +74,17 @@ def missing_capability(request: InputRequest, declared: ClientCapabilities) -> t
         `None` if nothing is missing.
     """
     if isinstance(request, ElicitRequest):
-        mode = "url" if isinstance(request.params, ElicitRequestURLParams) else "form"
-        if _elicits(declared.elicitation, mode):
-            return None
-        return f"{mode} elicitation", {"elicitation": {mode: {}}}
+        return missing_elicitation("url" if isinstance(request.params, ElicitRequestURLParams) else "form", declared)
     if isinstance(request, CreateMessageRequest):
         return _missing_for_sampling(request, declared)
     return None if declared.roots is not None else ("roots", {"roots": {}})
+
+
+def missing_elicitation(mode: str, declared: ClientCapabilities) -> tuple[str, dict[str, Any]] | None:
+    """The same for a question to the user, by its mode alone."""
+    if _elicits(declared.elicitation, mode):
+        return None
+    return f"{mode} elicitation", {"elicitation": {mode: {}}}
 
 
 def declares(declared: ClientCapabilities, wanted: ClientCapabilities) -> bool:

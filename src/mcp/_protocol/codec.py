@@ -212,7 +212,16 @@ def modern_form_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def encode_input_responses(responses: Mapping[str, types.InputResponse]) -> dict[str, Any]:
     """Write the answers that a retry carries."""
-    return {key: dump(response, MODERN) for key, response in responses.items()}
+    return {key: encode_input_response(response) for key, response in responses.items()}
+
+
+def encode_input_response(response: types.InputResponse) -> dict[str, Any]:
+    """Write one answer; the content of a form exactly as it was filled in."""
+    if type(response) is not types.ElicitResult:
+        return dump(response, MODERN)
+    if response.content is None:
+        return {"action": response.action}
+    return {"action": response.action, "content": response.content}
 
 
 def without_modern_members(method: str, result: dict[str, Any]) -> dict[str, Any]:

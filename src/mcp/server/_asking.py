@@ -88,7 +88,7 @@ class AskNow:
         request = question.request()
         if self._send is None:
             raise NoBackChannelError(request.method)
-        require_capability(request, self._capabilities, f"resolver {key!r}")
+        require(question.missing_capability(self._capabilities), f"resolver {key!r}")
         for retries_left in range(self._max_answer_retries, -1, -1):
             params = None if request.params is None else dump(request.params, LEGACY)
             async with self._lock:
@@ -159,7 +159,7 @@ class AskLater:
         max_answer_retries: How often a question is asked again after an answer that cannot be used.
 
     Attributes:
-        pending: The questions that the result must carry.
+        pending: The questions that the result must carry, each with what to tell the user about their last answer.
         record: What this round adds to the record.
     """
 
@@ -173,7 +173,7 @@ class AskLater:
         max_answer_retries: int,
     ) -> None:
         self.record = record
-        self.pending: dict[str, InputRequest] = {}
+        self.pending: dict[str, tuple[Question[Any], str | None]] = {}
         self._capabilities = capabilities
         self._max_answer_retries = max_answer_retries
         self._unasked: set[str] = set()
@@ -201,9 +201,8 @@ class AskLater:
             del self.record.answers[key]
         elif key in self._unasked:
             self._discarded(key, _NO_STATE)
-        request = question.request()
-        require_capability(request, self._capabilities, f"resolver {key!r}")
-        self.pending[key] = request if advice is None else with_advice(request, advice)
+        require(question.missing_capability(self._capabilities), f"resolver {key!r}")
+        self.pending[key] = question, advice
         self.record.asked[key] = question.digest
         raise Unanswered
 
@@ -246,13 +245,16 @@ def with_advice(request: InputRequest, advice: str) -> InputRequest:
     return request
 
 
-def require_capability(request: InputRequest, capabilities: ClientCapabilities, needed_by: str) -> None:
-    """Check that the client declared that it can be asked this.
+def require(missing: tuple[str, dict[str, Any]] | None, needed_by: str) -> None:
+    """Refuse to ask a client that did not declare that it can be asked this.
+
+    Args:
+        missing: What `missing_capability` says about it.
+        needed_by: Who asks.
 
     Raises:
         MCPError: `-32021`, it did not.
     """
-    missing = missing_capability(request, capabilities)
     if missing is not None:
         name, required = missing
         raise MCPError(
@@ -269,7 +271,7 @@ def check_input_requests(result: InputRequiredResult, capabilities: ClientCapabi
         MCPError: `-32021`, it did not.
     """
     for key, request in (result.input_requests or {}).items():
-        require_capability(request, capabilities, f"input request {key!r}")
+        require(missing_capability(request, capabilities), f"input request {key!r}")
 
 
 # A handler that needs the user to visit a URL may say so by an exception. Legacy revisions know an error for it; on

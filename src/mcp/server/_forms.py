@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 
 from mcp._protocol.canonical import canonical_json
 from mcp._protocol.codec import modern_form_schema
+from mcp._protocol.jsonrpc import dumps
 
 ModelT = TypeVar("ModelT", bound=BaseModel, default=BaseModel)
 
@@ -25,11 +26,13 @@ class _Rendered(NamedTuple):
 
     Attributes:
         schema: The schema to send. Shared: it must not be changed.
-        canonical: The canonical JSON of the part of the schema that the modern protocol sends.
+        modern: The JSON of the part of the schema that the modern protocol sends.
+        canonical: The canonical JSON of the same.
         optional: The properties that the model wants but the user may leave out; they are `None` then.
     """
 
     schema: dict[str, Any]
+    modern: bytes
     canonical: bytes
     optional: tuple[str, ...]
 
@@ -102,7 +105,7 @@ def _render(model: type[BaseModel]) -> _Rendered:
     if required := [name for name in required if name not in optional]:
         schema["required"] = required
     modern = modern_form_schema(schema)
-    return _Rendered(schema, canonical_json(modern), tuple(optional))
+    return _Rendered(schema, dumps(modern), canonical_json(modern), tuple(optional))
 
 
 def _without_null(rendered: dict[str, Any]) -> tuple[dict[str, Any], bool]:

@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 
 import mcp_types as types
 from mcp._engine.scope import RequestScope
-from mcp._protocol.codec import InvalidHandlerResult, decode_params, encode_result
+from mcp._protocol.codec import InvalidHandlerResult, WireResult, decode_params, encode_result
 from mcp._protocol.era import MODERN, defines_notification, defines_request
 from mcp._protocol.errors import invalid_params, method_not_found, to_error
 from mcp.server._asking import check_input_requests, url_elicitation_to_input_required
@@ -128,8 +128,8 @@ class Chain:
     def encode(self, ctx: ServerRequestContext[Any, Any], result: object) -> dict[str, Any]:
         """Write a result for the wire, refusing questions that the client did not declare it can answer."""
         scope = ctx.session.scope
-        if isinstance(result, dict) and cast("dict[str, Any]", result).get("resultType") == "input_required":
-            result = _input_required(ctx.method, cast("dict[str, Any]", result))
+        if isinstance(result, dict) and not isinstance(result, WireResult):
+            result = _read_questions(ctx.method, cast("dict[str, Any]", result))
         if isinstance(result, types.InputRequiredResult) and scope.era is MODERN:
             check_input_requests(result, scope.client.capabilities)
         hint = self._server.cache_hints.get(ctx.method, _NO_HINT)
@@ -155,7 +155,10 @@ def _with_metadata(params: Mapping[str, Any] | None, scope: RequestScope) -> Map
     return {**(params or {}), "_meta": scope.meta}
 
 
-def _input_required(method: str, result: dict[str, Any]) -> types.InputRequiredResult:
+def _read_questions(method: str, result: dict[str, Any]) -> types.InputRequiredResult | dict[str, Any]:
+    """Read a handler's dict if it asks something; any other is passed on."""
+    if result.get("resultType") != "input_required":
+        return result
     try:
         return types.InputRequiredResult.model_validate(result)
     except ValidationError as error:

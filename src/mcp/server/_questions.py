@@ -9,7 +9,9 @@ from pydantic import BaseModel, ValidationError
 from typing_extensions import TypeVar
 
 from mcp._protocol.canonical import canonical_json, digest
+from mcp._protocol.capabilities import missing_capability, missing_elicitation
 from mcp._protocol.codec import encode_input_request
+from mcp._protocol.jsonrpc import loads
 from mcp.server._forms import Form
 from mcp.server.elicitation import (
     ElicitationResult,
@@ -19,6 +21,7 @@ from mcp.server.elicitation import (
     read_url_answer,
 )
 from mcp_types import (
+    ClientCapabilities,
     CreateMessageRequest,
     CreateMessageRequestParams,
     CreateMessageResult,
@@ -51,6 +54,14 @@ class Question(ABC, Generic[OutcomeT]):
     @abstractmethod
     def request(self) -> InputRequest:
         """Return what is sent. Only then it is made: a question that is answered already is merely recognised."""
+
+    def wire(self) -> dict[str, Any]:
+        """Return what is sent on the modern wire."""
+        return encode_input_request(self.request())
+
+    def missing_capability(self, declared: ClientCapabilities) -> tuple[str, dict[str, Any]] | None:
+        """Say which capability it needs that the client did not declare, as `capabilities.missing_capability` does."""
+        return missing_capability(self.request(), declared)
 
     @abstractmethod
     def decode(self, answer: dict[str, Any]) -> InputResponse:
@@ -105,6 +116,18 @@ class FormQuestion(_Elicitation[ElicitationResult[ModelT]]):
         return ElicitRequest(
             params=ElicitRequestFormParams(message=self._message, requested_schema=self._form.rendered.schema)
         )
+
+    def wire(self) -> dict[str, Any]:
+        """Return what is sent on the modern wire."""
+        schema = loads(self._form.rendered.modern)
+        return {
+            "method": "elicitation/create",
+            "params": {"mode": "form", "message": self._message, "requestedSchema": schema},
+        }
+
+    def missing_capability(self, declared: ClientCapabilities) -> tuple[str, dict[str, Any]] | None:
+        """Say which capability it needs that the client did not declare."""
+        return missing_elicitation("form", declared)
 
     def read(self, answer: InputResponse) -> ElicitationResult[ModelT]:
         """Turn a result into the outcome."""

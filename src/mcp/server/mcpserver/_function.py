@@ -8,7 +8,14 @@ from typing import Any
 from mcp.server.mcpserver._signature import Arguments, build_arguments, invoke, read_signature
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.resolve.plan import OwnerKind, find_resolved_parameters, two_channels
-from mcp.server.mcpserver.resolve.run import ResolveError, ResolvePlan, build_plan
+from mcp.server.mcpserver.resolve.run import (
+    ResolvedArguments,
+    ResolveError,
+    ResolvePlan,
+    as_result,
+    as_wire,
+    build_plan,
+)
 from mcp.shared.exceptions import UrlElicitationRequiredError
 from mcp_types import InputRequiredResult
 
@@ -60,12 +67,15 @@ class Function:
         """Whether a call reads the context."""
         return self.context_kwarg is not None or self.plan is not None
 
-    async def call(self, arguments: Mapping[str, Any], context: Context[Any, Any] | None) -> Any:
+    async def call(
+        self, arguments: Mapping[str, Any], context: Context[Any, Any] | None, *, for_wire: bool = False
+    ) -> Any:
         """Check the arguments, resolve what is to be resolved, and call the function.
 
         Args:
             arguments: The client's arguments.
             context: The request; needed only if `needs_context` says so.
+            for_wire: Whether questions of resolvers are returned in wire form, as a `WireResult`.
 
         Raises:
             InvalidArguments: The arguments do not fit.
@@ -78,9 +88,9 @@ class Function:
             if self.context_kwarg is not None:
                 values[self.context_kwarg] = context
             return await invoke(self.fn, values, self.is_async)
-        injected = await plan.run(values, context, max_answer_retries=context.max_answer_retries)
-        if isinstance(injected, InputRequiredResult):
-            return injected
+        injected = await plan.fill(values, context, context.max_answer_retries)
+        if not isinstance(injected, ResolvedArguments):
+            return as_wire(injected) if for_wire else as_result(injected)
         values.update(injected)
         if self.context_kwarg is not None:
             values[self.context_kwarg] = context

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 import anyio
 
+from mcp._protocol.codec import WireResult, encode_input_request
 from mcp._protocol.era import MODERN, era_of
-from mcp.server._asking import Ask, AskLater, AskNow, Record, Unanswered, carry_state
+from mcp.server._asking import Ask, AskLater, AskNow, Record, Unanswered, carry_state, with_advice
 from mcp.server.elicitation import (
     AcceptedElicitation,
     AcceptedUrlElicitation,
@@ -103,6 +104,17 @@ class ResolvePlan:
             MCPError: A question cannot be asked, or the client answered it with an error.
             Exception: Whatever a resolver raised.
         """
+        outcome = await self.fill(arguments, context, max_answer_retries, limiter)
+        return outcome if isinstance(outcome, ResolvedArguments) else as_result(outcome)
+
+    async def fill(
+        self,
+        arguments: Mapping[str, Any],
+        context: Context[Any, Any],
+        max_answer_retries: int = 0,
+        limiter: anyio.CapacityLimiter | None = None,
+    ) -> ResolvedArguments | AskLater:
+        """The same as `run`, with the questions as they were noted, for `as_result` or `as_wire`."""
         run = _Run(self._graph, arguments, context, max_answer_retries, limiter)
         try:
             await run.drive(self._roots)
@@ -111,9 +123,27 @@ class ResolvePlan:
             raise
         ask = run.ask
         if isinstance(ask, AskLater) and ask.pending:
-            return InputRequiredResult(input_requests=ask.pending, request_state=dump_record(ask.record))
+            return ask
         values = {name: run.inject(source) for name, source in self._graph.parameters.items()}
         return ResolvedArguments(values, ask)
+
+
+def as_result(ask: AskLater) -> InputRequiredResult:
+    """The result that carries the questions of a round."""
+    requests = {
+        key: question.request() if advice is None else with_advice(question.request(), advice)
+        for key, (question, advice) in ask.pending.items()
+    }
+    return InputRequiredResult(input_requests=requests, request_state=dump_record(ask.record))
+
+
+def as_wire(ask: AskLater) -> WireResult:
+    """The same as it goes on the wire, without models on the way."""
+    requests = {
+        key: question.wire() if advice is None else encode_input_request(with_advice(question.request(), advice))
+        for key, (question, advice) in ask.pending.items()
+    }
+    return WireResult(resultType="input_required", inputRequests=requests, requestState=dump_record(ask.record))
 
 
 def build_plan(

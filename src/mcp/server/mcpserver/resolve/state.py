@@ -6,12 +6,10 @@ import logging
 from collections.abc import Iterable
 from typing import Any, Final, TypeGuard, cast
 
-from mcp._protocol.era import MODERN
-from mcp._protocol.fields import dump
+from mcp._protocol.codec import encode_input_response
 from mcp._protocol.jsonrpc import dumps, loads
 from mcp.server._asking import Answer, Record
 from mcp.server._claims import RECORD_MARKER, RECORD_PREFIX
-from mcp_types import ElicitResult, InputResponse
 
 logger = logging.getLogger(__name__)
 
@@ -67,14 +65,8 @@ def _wire(answer: Answer) -> dict[str, Any]:
     """An answer in wire form, its content exactly as the client sent it."""
     if answer.wire is None:
         assert answer.response is not None
-        answer.wire = _dump_response(answer.response)
+        answer.wire = encode_input_response(answer.response)
     return answer.wire
-
-
-def _dump_response(response: InputResponse) -> dict[str, Any]:
-    if isinstance(response, ElicitResult):
-        return {"action": response.action} | ({} if response.content is None else {"content": response.content})
-    return dump(response, MODERN)
 
 
 def _items(members: dict[str, Any], name: str) -> Iterable[tuple[str, Any]]:

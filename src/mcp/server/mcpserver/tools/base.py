@@ -189,7 +189,8 @@ class Tool(BaseModel):
                 if function.is_async:
                     return metadata.output.to_result(await function.fn(**values))
                 return metadata.output.to_result(await invoke(function.fn, values, False))
-            return metadata.output.to_result(await function.call(arguments, make_context(request, params)))
+            value = await function.call(arguments, make_context(request, params), for_wire=True)
+            return value if type(value) is WireResult else metadata.output.to_result(value)
         except MCPError:
             raise
         except Exception as error:
