@@ -52,6 +52,8 @@ DOORS: set[tuple[str, str]] = {
     ("mcp.server.mcpserver._serving", "mcp.server._http.sse_app"),
     ("mcp.server.lowlevel.server", "mcp.server._serve"),
     ("mcp.server._in_process", "mcp.server._conversation"),
+    # Only those who bring a dispatcher of their own, or keep something for each client.
+    ("mcp.server.session", "mcp.server.connection"),
     ("mcp.server.mcpserver._serving", "mcp.server.mcpserver._running"),
     ("mcp.server.mcpserver._serving", "mcp.server._stdio_run"),
     # Few servers have extensions.

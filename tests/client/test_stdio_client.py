@@ -112,10 +112,10 @@ async def until(path: Path, text: str) -> None:
 @pytest.mark.rule("CLIENT-9", "STDIO-13", "STDIO-B-01", "STDIO-B-02", "STDIO-F-01")
 @pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
 async def test_both_eras_are_spoken_over_a_childs_pipes(mode: str, version: str, tmp_path: Path) -> None:
-    progress: list[float] = []
+    heard: list[float] = []
 
-    async def hear(done: float, total: float | None, message: str | None) -> None:
-        progress.append(done)
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(progress)
 
     async with connected(mode=mode) as client:
         assert client.protocol_version == version
@@ -129,7 +129,7 @@ async def test_both_eras_are_spoken_over_a_childs_pipes(mode: str, version: str,
                 tasks.start_soon(call, number)
         assert results == [{"result": number + 1} for number in range(20)]
         await client.call_tool("count", progress_callback=hear)
-        assert progress == list(range(100))
+        assert heard == list(range(100))
         begun = tmp_path / "begun"
         with anyio.move_on_after(10) as scope:
             async with anyio.create_task_group() as tasks:

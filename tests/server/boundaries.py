@@ -37,7 +37,7 @@ def make_context(
         method=method, params=params, request_id=1, version=version, era=MODERN, client=_CLIENT, notify=_notify
     )
     return ServerRequestContext(
-        session=ServerSession(scope),
+        session=ServerSession(scope, None),
         lifespan_context={},
         protocol_version=version,
         method=method,

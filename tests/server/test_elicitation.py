@@ -291,7 +291,7 @@ def session(
         notify=_ignore,
         ask=way,
     )
-    return ServerSession(scope), sent
+    return ServerSession(scope, None), sent
 
 
 @pytest.mark.rule("ELICIT-1", "ELICIT-2", "ELICIT-7")

@@ -53,7 +53,7 @@ class Stream:
             notify=self._notify,
         )
         self.ctx: ServerRequestContext[Any, Any] = ServerRequestContext(
-            session=ServerSession(scope),
+            session=ServerSession(scope, None),
             lifespan_context=None,
             protocol_version=VERSION,
             method="subscriptions/listen",

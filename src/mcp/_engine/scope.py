@@ -90,6 +90,7 @@ class RequestScope:
         finished: Whether the request has been answered; nothing may be sent for it any more.
         state_is_record: Whether the call's `requestState` is the record that resolvers keep, and no state of an author
             that merely looks like one; `None` if nobody knows.
+        connection: What sessions show of the conversation; `None` until somebody wants to see it.
         invalid_params: The exception by which the params were found not to fit, to tell it from one of the handler's.
     """
 
@@ -111,6 +112,7 @@ class RequestScope:
     raise_exceptions: bool = False
     last_progress: float | None = None
     finished: bool = False
+    connection: object = None
     invalid_params: Exception | None = None
     state_is_record: bool | None = None
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 import mcp_types as types
 from mcp._engine.link import OnNotification
+from mcp.shared.dispatcher import ProgressFnT
 from mcp_types.methods import MONOLITH_NOTIFICATIONS, SERVER_NOTIFICATIONS
 
 logger = logging.getLogger(__name__)
@@ -19,7 +20,6 @@ IncomingMessage: TypeAlias = types.ServerNotification | Exception
 
 LoggingCallback: TypeAlias = Callable[[types.LoggingMessageNotificationParams], Awaitable[None]]
 MessageHandler: TypeAlias = Callable[[IncomingMessage], Awaitable[None]]
-ProgressFnT: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
 
 _TOOLS_CHANGED = "notifications/tools/list_changed"
 _NEVER_HANDLED = frozenset({"notifications/cancelled", "notifications/subscriptions/acknowledged"})

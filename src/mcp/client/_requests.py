@@ -15,11 +15,12 @@ from mcp._engine.link import Link, OnNotification, OutgoingRequest
 from mcp._protocol.codec import InvalidServerResult, decode_result, without_modern_members
 from mcp._protocol.era import LEGACY, MODERN, Era, defines_notification
 from mcp._protocol.fields import dump
-from mcp.client._notifications import Notifications, ProgressFnT
+from mcp.client._notifications import Notifications
 from mcp.client._outgoing import Limits, Metadata, exchange_in_time, own_metadata
 from mcp.client._params import mirror_name, model_of, without_answers
 from mcp.client._tool_schemas import ToolSchemas
 from mcp.client._verbs import SessionVerbs, needs_input
+from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from mcp.shared.message import ClientMessageMetadata
 from mcp_types import SERVER_INFO_META_KEY, InputRequiredResult

@@ -10,9 +10,9 @@ from pydantic import BaseModel
 import mcp_types as types
 from mcp._protocol.era import MODERN
 from mcp._protocol.fields import dump
-from mcp.client._notifications import ProgressFnT
 from mcp.client._params import call_params, progress_params, prompt_params, uri_params, with_answers
 from mcp.shared._deprecated import deprecated
+from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types import InputRequiredResult, RequestParamsMeta
 

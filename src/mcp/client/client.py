@@ -25,7 +25,6 @@ from mcp.client._connect import (
 )
 from mcp.client._http.backend import TransportFailure
 from mcp.client._input_required import Send, answer_rounds
-from mcp.client._notifications import ProgressFnT
 from mcp.client._params import call_params, progress_params, prompt_params, uri_params, with_answers
 from mcp.client._transport import Transport
 from mcp.client._verbs import (
@@ -46,6 +45,7 @@ from mcp.client.session import (
 )
 from mcp.client.subscriptions import Subscription, listen
 from mcp.shared._deprecated import deprecated
+from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types import InputRequiredResult, RequestParamsMeta
 from mcp_types.jsonrpc import REQUEST_TIMEOUT

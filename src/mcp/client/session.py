@@ -16,12 +16,13 @@ from mcp._engine.owner import Owned
 from mcp._engine.stream_link import StreamLink
 from mcp._protocol.negotiate import DISCOVER_TIMEOUT_SECONDS
 from mcp.client._answers import Answers
-from mcp.client._notifications import IncomingMessage, Notifications, ProgressFnT
+from mcp.client._notifications import IncomingMessage, Notifications
 from mcp.client._opening import SessionOpening
 from mcp.client._outgoing import Limits
 from mcp.client._questions import Questions
 from mcp.client._tool_schemas import ToolSchemas
 from mcp.client._transport import ReadStream, TransportStreams, WriteStream
+from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.message import SessionMessage
 from mcp_types import RequestParamsMeta
 from mcp_types.jsonrpc import ErrorData, RequestId

@@ -201,7 +201,7 @@ async def handle_notification(server: HandlerTable, scope: RequestScope) -> None
 
 def _context(scope: RequestScope) -> ServerRequestContext[Any, Any]:
     return ServerRequestContext(
-        session=ServerSession(scope),
+        session=ServerSession(scope, None),
         lifespan_context=scope.lifespan_context,
         protocol_version=scope.version,
         method=scope.method,

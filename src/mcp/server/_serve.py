@@ -18,6 +18,7 @@ from mcp._protocol.handshake import Handshake
 from mcp._protocol.jsonrpc import Message, Notification, Request, notification_message
 from mcp._protocol.metadata import ClientFacts
 from mcp.server._handle import HandlerTable, handle_notification, handle_request
+from mcp.server.connection import ShownConnection
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ClientCapabilities, InitializeResult, RequestId
@@ -37,6 +38,7 @@ class ServerConnection:
         send: Writes one message in wire form.
         lifespan_context: What the server's lifespan yielded.
         greeting: What is answered to `initialize`; `None` for what the server says everywhere.
+        session_id: The id under which others know the conversation.
         on_failure: Told the request and the cause when a handler raises something unexpected; the client is told
             nothing of it.
     """
@@ -48,6 +50,7 @@ class ServerConnection:
         *,
         lifespan_context: object,
         greeting: InitializeResult | None = None,
+        session_id: str | None = None,
         on_failure: Callable[[RequestId, BaseException], None] | None = None,
     ) -> None:
         self._server = server
@@ -55,6 +58,7 @@ class ServerConnection:
         self._on_failure = on_failure
         self._handshake = Handshake(greeting)
         self._connection = Connection(send, self._admit, self._take_note, after_result=_farewell)
+        self._shown = ShownConnection(self._connection, self._handshake, session_id)
         self._http_request: Any = None  # while the message that it carried is being delivered
 
     async def __aenter__(self) -> ServerConnection:
@@ -131,6 +135,7 @@ class ServerConnection:
             lifespan_context=self._lifespan_context,
             request=self._http_request,
             headers=getattr(self._http_request, "headers", None),
+            connection=self._shown,
         )
 
 
@@ -149,6 +154,7 @@ async def serve_streams(
     *,
     lifespan_context: object,
     greeting: InitializeResult | None = None,
+    session_id: str | None = None,
     raise_exceptions: bool = False,
 ) -> None:
     """Serve one pair of message streams until the client closes its side.
@@ -159,6 +165,7 @@ async def serve_streams(
         write_stream: What it receives.
         lifespan_context: What the server's lifespan yielded.
         greeting: What is answered to `initialize`; `None` for what the server says everywhere.
+        session_id: The id under which others know the conversation.
         raise_exceptions: Whether an unexpected exception of a handler also ends serving, by being raised from here.
     """
 
@@ -189,6 +196,7 @@ async def serve_streams(
         send_wire if isinstance(write_stream, WireWriter) else send,
         lifespan_context=lifespan_context,
         greeting=greeting,
+        session_id=session_id,
         on_failure=stop if raise_exceptions else None,
     )
     async with read_stream, write_stream, served:

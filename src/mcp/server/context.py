@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias
 
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
+from mcp.server._telling import wants_log
 from mcp.server.session import ServerSession
-from mcp_types import RequestId, RequestParamsMeta
+from mcp_types import LoggingLevel, RequestId, RequestParamsMeta
+
+if TYPE_CHECKING:
+    from mcp.server.connection import Connection
+    from mcp.shared.dispatcher import DispatchContext
+    from mcp.shared.transport_context import TransportContext
 
 LifespanContextT = TypeVar("LifespanContextT", default=dict[str, Any])
 RequestT = TypeVar("RequestT", default=Any)
 _MwLifespanT = TypeVar("_MwLifespanT", default=Any)
+LifespanT_co = TypeVar("LifespanT_co", covariant=True, default=dict[str, Any])
 
 CloseStream: TypeAlias = Callable[[], Awaitable[None]]
 
@@ -75,12 +82,74 @@ CallNext: TypeAlias = Callable[[ServerRequestContext[Any, Any]], Awaitable[Handl
 class ServerMiddleware(Protocol[_MwLifespanT]):
     """Code around every inbound message: observe it, change it, refuse it, or answer it."""
 
-    def __call__(
-        self, ctx: ServerRequestContext[_MwLifespanT, Any], call_next: CallNext, /
-    ) -> Awaitable[HandlerResult]:
+    def __call__(self, ctx: ServerRequestContext[_MwLifespanT, Any], call_next: CallNext) -> Awaitable[HandlerResult]:
         """Handle the message; await `call_next(ctx)` to let the rest of the chain run.
 
         Raises:
             MCPError: Answers the request with that error.
         """
         ...
+
+
+class Context(Generic[LifespanT_co]):
+    """One message that a dispatcher of your own received, and what belongs to it.
+
+    Handlers of a server receive a `ServerRequestContext`, functions of an `MCPServer` the `Context` from there.
+
+    Args:
+        dctx: The message.
+        lifespan: What the lifespan yielded.
+        connection: Who sent the message.
+        meta: Its `_meta`.
+    """
+
+    def __init__(
+        self,
+        dctx: DispatchContext[TransportContext],
+        *,
+        lifespan: LifespanT_co,
+        connection: Connection,
+        meta: RequestParamsMeta | None = None,
+    ) -> None:
+        self._dctx = dctx
+        self._lifespan = lifespan
+        self._connection = connection
+        self.meta = meta
+
+    @property
+    def connection(self) -> Connection:
+        """Who sent the message."""
+        return self._connection
+
+    @property
+    def lifespan(self) -> LifespanT_co:
+        """What the lifespan yielded."""
+        return self._lifespan
+
+    @property
+    def headers(self) -> Mapping[str, str] | None:
+        """The HTTP headers; `None` where there are none."""
+        return self._dctx.transport.headers
+
+    @property
+    def session_id(self) -> str | None:
+        """The id of the session; `None` where there is none."""
+        return self._connection.session_id
+
+    async def log(
+        self, level: LoggingLevel, data: Any, logger: str | None = None, *, meta: dict[str, Any] | None = None
+    ) -> None:
+        """Send a log message that belongs to the message, if the client wants messages of this level.
+
+        Raises:
+            ValueError: The level is none of the eight.
+        """
+        connection = self._connection
+        if not wants_log(level, connection.facts, connection.handshake if connection.initialize_accepted else None):
+            return
+        params: dict[str, Any] = {"level": level, "data": data}
+        if logger is not None:
+            params["logger"] = logger
+        if meta is not None:
+            params["_meta"] = meta
+        await self._dctx.notify("notifications/message", params)

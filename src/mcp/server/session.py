@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 import mcp_types as types
-from mcp._engine.scope import Notify, RequestScope
+from mcp._engine.scope import RequestScope
 from mcp._protocol.capabilities import declares, missing_capability
 from mcp._protocol.era import MODERN
 from mcp._protocol.fields import dump
-from mcp._protocol.metadata import LOG_LEVELS
+from mcp.server._telling import ProgressCallback, as_handshake, drops_change, progress_to, wants_log
 from mcp.server.validation import validate_sampling_tools, validate_tool_use_result_messages
 from mcp.shared._deprecated import deprecated
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError, NoBackChannelError
@@ -26,15 +25,18 @@ from mcp_types import (
     InitializeRequestParams,
     LoggingLevel,
     RequestId,
+    RequestParamsMeta,
 )
 
 if TYPE_CHECKING:
     from pydantic import AnyUrl  # loads the metadata of packages
 
+    from mcp.server.connection import Connection
+    from mcp.shared.dispatcher import DispatchContext
+
 logger = logging.getLogger(__name__)
 
 ResultT = TypeVar("ResultT", bound=BaseModel)
-ProgressCallback: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
 
 _DEPRECATED: Final = "The {} capability is deprecated as of 2026-07-28 (SEP-2577)."
 
@@ -45,13 +47,30 @@ class ServerSession:
     It is made for each message; keep it only while that message is handled.
 
     Args:
-        scope: The message it belongs to.
+        request_outbound: The message it belongs to.
+        connection: Who sent the message. Needed for messages that a dispatcher of your own received.
+        request_meta: The metadata of such a message.
     """
 
     __slots__ = ("scope",)
 
-    def __init__(self, scope: RequestScope) -> None:
-        self.scope = scope
+    def __init__(
+        self,
+        request_outbound: RequestScope | DispatchContext[Any],
+        connection: Connection | None,
+        *,
+        request_meta: RequestParamsMeta | None = None,
+    ) -> None:
+        if not isinstance(request_outbound, RequestScope):
+            request_outbound = _scope_of(request_outbound, connection, request_meta)
+        self.scope = request_outbound
+
+    @property
+    def _connection(self) -> Connection:
+        """The conversation, one object for all its messages: fastmcp keeps things under it."""
+        from mcp.server.connection import connection_of
+
+        return connection_of(self.scope)
 
     @property
     def protocol_version(self) -> str:
@@ -66,12 +85,7 @@ class ServerSession:
     @property
     def client_params(self) -> InitializeRequestParams | None:
         """What the client said about itself, in the shape of a handshake."""
-        facts = self.scope.client
-        return InitializeRequestParams(
-            protocol_version=facts.version,
-            capabilities=facts.capabilities,
-            client_info=facts.info or types.Implementation(name="", version=""),
-        )
+        return as_handshake(self.scope.client)
 
     @property
     def can_send_request(self) -> bool:
@@ -150,21 +164,12 @@ class ServerSession:
 
     async def log(self, level: LoggingLevel, data: Any, logger: str | None = None, *, related: bool = True) -> None:
         """Send a log message without the deprecation warning (for callers that have warned already)."""
-        if level not in LOG_LEVELS:
-            raise ValueError(f"level must be one of {', '.join(LOG_LEVELS)}; got {level!r}")
-        if not self._wants(level):
+        if not wants_log(level, self.scope.client, self.scope.handshake):
             return
         params: dict[str, Any] = {"level": level, "data": data}
         if logger is not None:
             params["logger"] = logger
         await self._notify("notifications/message", params, related=related)
-
-    def _wants(self, level: LoggingLevel) -> bool:
-        if self.scope.handshake is None:
-            wanted = self.scope.client.log_level  # logging: without the opt-in, a request gets no messages
-        else:
-            wanted = self.scope.handshake.log_level or LOG_LEVELS[0]  # legacy: the server decides until it is told
-        return wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
 
     async def send_tool_list_changed(self) -> None:
         """Tell a legacy client that the list of tools changed."""
@@ -187,9 +192,7 @@ class ServerSession:
         await self._notify_change("notifications/elicitation/complete", {"elicitationId": elicitation_id})
 
     async def _notify_change(self, method: str, params: dict[str, Any] | None) -> None:
-        if self.scope.era is MODERN:
-            # Modern connections carry changes on `subscriptions/listen` streams only (subscriptions).
-            logger.debug("Dropping %s: modern clients learn of changes through subscriptions/listen", method)
+        if drops_change(method, self.scope.version):
             return
         await self._notify(method, params, related=False)
 
@@ -242,7 +245,7 @@ class ServerSession:
         related = metadata is not None and metadata.related_request_id is not None
         elsewhere = not related and scope.channel is not None and scope.channel.is_open
         ask = scope.channel.ask if elsewhere and scope.channel is not None else scope.ask
-        hear = None if progress_callback is None else _progress_to(progress_callback)
+        hear = None if progress_callback is None else progress_to(progress_callback)
         answer = await ask(request.method, params, timeout=request_read_timeout_seconds, hear=hear)
         try:
             return result_type.model_validate(answer)
@@ -326,15 +329,15 @@ class ServerSession:
         return await self.send_request(types.ElicitRequest(params=params), types.ElicitResult, metadata=related)
 
 
-def _progress_to(callback: ProgressCallback) -> Notify:
-    async def hear(method: str, params: dict[str, Any] | None) -> None:
-        try:
-            progress = types.ProgressNotification.model_validate({"method": method, "params": params}).params
-            await callback(progress.progress, progress.total, progress.message)
-        except Exception:
-            logger.exception("progress callback raised")
+def _scope_of(
+    context: DispatchContext[Any], connection: Connection | None, meta: RequestParamsMeta | None
+) -> RequestScope:
+    from mcp.server.connection import scope_of
 
-    return hear
+    if connection is None:
+        raise TypeError("a ServerSession for a dispatcher of your own needs the connection")
+    wire = {"progressToken" if key == "progress_token" else key: value for key, value in (meta or {}).items()}
+    return scope_of(context, connection, params={"_meta": wire} if wire else None)
 
 
 def _is_finite_number(value: object) -> bool:

@@ -5,12 +5,36 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from mcp._protocol.headers import LAST_EVENT_ID as LAST_EVENT_ID_HEADER
+from mcp._protocol.headers import MCP_SESSION_ID as MCP_SESSION_ID_HEADER
+from mcp._protocol.http_request import negotiate_accept
 from mcp_types.jsonrpc import JSONRPCMessage
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+__all__ = [
+    "CONTENT_TYPE_JSON",
+    "CONTENT_TYPE_SSE",
+    "GET_STREAM_KEY",
+    "LAST_EVENT_ID_HEADER",
+    "MCP_SESSION_ID_HEADER",
+    "REQUEST_CANCELLED",
+    "REQUEST_STREAM_BUFFER_SIZE",
+    "EventCallback",
+    "EventId",
+    "EventMessage",
+    "EventStore",
+    "StreamId",
+    "check_accept_headers",
+]
 
 CONTENT_TYPE_JSON: Final = "application/json"
 CONTENT_TYPE_SSE: Final = "text/event-stream"
+REQUEST_STREAM_BUFFER_SIZE: Final = 16
+"""How many messages of a request may wait for its response where somebody buffers them."""
 GET_STREAM_KEY: Final = "_GET_stream"
 REQUEST_CANCELLED: Final = -32800
 """The code of a legacy answer to a request that its client cancelled."""
@@ -56,3 +80,9 @@ class EventStore(ABC):
         Returns:
             The stream's id; `None` if no such event is known.
         """
+
+
+def check_accept_headers(request: Request) -> tuple[bool, bool]:
+    """Tell whether a client takes answers as JSON, and whether as events."""
+    accepted = negotiate_accept(request.headers.get("accept"))
+    return accepted in ("json", "both"), accepted in ("sse", "both")

@@ -73,7 +73,7 @@ def make_context(
         ask=ask,
     )
     request_context: ServerRequestContext[Any, Any] = ServerRequestContext(
-        session=ServerSession(scope),
+        session=ServerSession(scope, None),
         lifespan_context={},
         protocol_version=version,
         method=scope.method,

@@ -116,7 +116,7 @@ class ParamHeaderCheck:
         for _ in range(_MAX_PAGES):
             params = types.PaginatedRequestParams(cursor=cursor)
             ctx: ServerRequestContext[Any, Any] = ServerRequestContext(
-                session=ServerSession(scope),
+                session=ServerSession(scope, None),
                 lifespan_context=scope.lifespan_context,
                 protocol_version=scope.version,
                 method="tools/list",

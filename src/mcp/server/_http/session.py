@@ -29,6 +29,7 @@ from mcp.server._handle import HandlerTable, handle_notification, handle_request
 from mcp.server._http.asgi import ASGIHeaders
 from mcp.server._http.outlet import Outlet
 from mcp.server._http.resumable import EventStream, Storage, replay_stream, write_replayed
+from mcp.server.connection import ShownConnection
 from mcp.server.streamable_http import GET_STREAM_KEY, REQUEST_CANCELLED
 from mcp_types import INTERNAL_ERROR, ClientCapabilities, ErrorData, RequestId
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
@@ -86,6 +87,8 @@ class LegacySession:
         self._arrivals: dict[RequestId, Arrival] = {}
         self._arriving: Arrival | None = None  # while its message is being delivered
         self._standalone = EventStream(f"{self.session_id}/{GET_STREAM_KEY}", storage, self._polls)
+        self._channel = _StandaloneChannel(self._connection, self._standalone)
+        self._shown = ShownConnection(self._channel, self._handshake, self.session_id)
         self._streams = {self._standalone.stream_id: self._standalone}
         self._streams_made = 0
         self._held = 0  # responses that are open
@@ -297,11 +300,12 @@ class LegacySession:
             era=LEGACY,
             client=client,
             notify=self._connection.notify,
-            channel=_StandaloneChannel(self._connection, self._standalone),
+            channel=self._channel,
             handshake=self._handshake,
             lifespan_context=self._lifespan_context,
             request=arrival.http_request,
             headers=arrival.headers,
+            connection=self._shown,
         )
 
     async def _send(self, message: dict[str, Any]) -> None:
