@@ -10,12 +10,12 @@ import anyio
 import pytest
 
 import mcp_types as types
-from mcp.server._otel import OpenTelemetryMiddleware
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.mcpserver.context import Context as ToolContext
 from mcp.server.mcpserver.server import MCPServer
 from mcp.server.request_state import RequestStateBoundary
+from mcp.server.tracing import OpenTelemetryMiddleware
 from mcp.shared.exceptions import MCPError
 from tests.server.lowlevel.wire import Caller, caller, meta, pipe
 

@@ -30,6 +30,8 @@ class ConnectionLink:
         send: Writes one message in wire form.
     """
 
+    network_transport = "pipe"  # for spans
+
     def __init__(self, send: Send) -> None:
         self._connection = Connection(send, self._admit, self._take_note)
         self._on_request: OnRequest = _refuse

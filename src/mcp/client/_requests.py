@@ -19,7 +19,9 @@ from mcp.client._notifications import Notifications
 from mcp.client._outgoing import Limits, Metadata, exchange_in_time, own_metadata
 from mcp.client._params import mirror_name, model_of, without_answers
 from mcp.client._tool_schemas import ToolSchemas
+from mcp.client._tracing import traced
 from mcp.client._verbs import SessionVerbs, needs_input
+from mcp.shared._tracing import application_traces
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from mcp.shared.message import ClientMessageMetadata
@@ -69,6 +71,7 @@ class SessionRequests(SessionVerbs):
         self._limits = limits
         self._notifications = notifications
         self._tools = tools
+        self._tracing = True
         self._tool_lookup = anyio.Lock()
         self._last_id = 0
         self._version: str | None = None
@@ -166,9 +169,11 @@ class SessionRequests(SessionVerbs):
             timeout = self._limits.timeout
         try:
             if (timeout is None and self._limits.total is None) or timeout == math.inf:
-                result = await self._link.exchange(request, deliver)
+                exchange = self._link.exchange(request, deliver)
             else:
-                result = await exchange_in_time(self._link, request, deliver, timeout, self._limits)
+                exchange = exchange_in_time(self._link, request, deliver, timeout, self._limits)
+            traces = self._tracing and application_traces()
+            result = await (traced(self._link, request, exchange) if traces else exchange)
         except MCPError as error:
             raise _as_typed(error) from error.__cause__
         return without_modern_members(method, result) if self._era is LEGACY else result

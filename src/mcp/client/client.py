@@ -100,6 +100,7 @@ class Client:
         input_required_timeout: Seconds for a whole call, with all its rounds and answers; `None` for any time.
         reset_timeout_on_progress: Whether progress starts a request's timeout anew.
         total_timeout_seconds: Seconds for one request whatever its progress; `None` for any time.
+        tracing: Whether requests have spans, where the application traces with OpenTelemetry.
 
     Raises:
         TypeError: `server` is nothing to connect to.
@@ -127,6 +128,7 @@ class Client:
     input_required_timeout: float | None = None
     reset_timeout_on_progress: bool = True
     total_timeout_seconds: float | None = None
+    tracing: bool = True
     _connecting: ClientSession | None = field(default=None, init=False, repr=False)
     _session: ClientSession | None = field(default=None, init=False, repr=False)
     _entered: bool = field(default=False, init=False, repr=False)
@@ -186,6 +188,7 @@ class Client:
             elicitation_capabilities=self.elicitation_capabilities,
             reset_timeout_on_progress=self.reset_timeout_on_progress,
             total_timeout_seconds=self.total_timeout_seconds,
+            tracing=self.tracing,
         )
 
     async def _negotiate(self, session: ClientSession) -> None:

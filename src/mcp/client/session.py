@@ -115,6 +115,7 @@ class ClientSession(SessionOpening):
         elicitation_capabilities: Refines what `elicitation_callback` declares.
         reset_timeout_on_progress: Whether progress starts a request's timeout anew.
         total_timeout_seconds: Seconds for one request whatever its progress; `None` for any time.
+        tracing: Whether requests have spans, where the application traces with OpenTelemetry.
     """
 
     def __init__(
@@ -139,6 +140,7 @@ class ClientSession(SessionOpening):
         elicitation_capabilities: types.ElicitationCapability | None = None,
         reset_timeout_on_progress: bool = True,
         total_timeout_seconds: float | None = None,
+        tracing: bool = True,
     ) -> None:
         _check_ways(read_stream, write_stream, dispatcher, link)
         if result_claims or notification_bindings:
@@ -160,6 +162,7 @@ class ClientSession(SessionOpening):
             client_info or types.Implementation(name="mcp", version="0.1.0"),
             log_level,
         )
+        self._tracing = tracing
         self._own_link = Owned(self._link) if isinstance(self._link, StreamLink) and link is None else None
 
     async def __aenter__(self) -> Self:

@@ -13,21 +13,20 @@ from typing import Any
 
 import anyio
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from mcp._engine.link import OutgoingRequest
-from mcp.server._otel import OpenTelemetryMiddleware
 from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.server import MCPServer
+from mcp.server.tracing import OpenTelemetryMiddleware
 from mcp.shared.exceptions import MCPError
 from mcp_types import NotificationParams
+from tests.server.tracing.report import REMOTE, describe
 
 VERSION = "2026-07-28"
-TRACE_ID, SPAN_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-REMOTE = f"00-{TRACE_ID}-{SPAN_ID}-01"
 AMBIENT = "ambient"
 
 provider = TracerProvider()
@@ -103,24 +102,6 @@ async def scenarios(send: Send, notify: Send, mcp: MCPServer[Any]) -> dict[str, 
     mcp.middleware[:] = [entry for entry in mcp.middleware if not isinstance(entry, OpenTelemetryMiddleware)]
     await scenario("removed", send("tools/list"))
     return found
-
-
-def describe(span: ReadableSpan) -> dict[str, Any]:
-    context, scope = span.context, span.instrumentation_scope
-    assert context is not None
-    assert scope is not None
-    return {
-        "tracer": scope.name,
-        "name": span.name,
-        "kind": span.kind.name,
-        "attributes": dict(span.attributes or {}),
-        "status": span.status.status_code.name,
-        "description": span.status.description,
-        "events": [[event.name, str((event.attributes or {}).get("exception.message"))] for event in span.events],
-        "trace_id": f"{context.trace_id:032x}",
-        "id": f"{context.span_id:016x}",
-        "parent": None if span.parent is None else f"{span.parent.span_id:016x}",
-    }
 
 
 async def main() -> None:

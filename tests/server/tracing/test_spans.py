@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.server.tracing.report import SPAN_ID, TRACE_ID
+
 ROOT = Path(__file__).parents[3]
-TRACE_ID, SPAN_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"  # the program sends these
 BASE = {"mcp.protocol.version": "2026-07-28", "jsonrpc.request.id": "7"}
 
 Span = dict[str, Any]
@@ -43,7 +44,7 @@ def only(spans: list[Span]) -> Span:
     ("scenario", "name", "attributes"),
     [
         ("list", "tools/list", {"mcp.method.name": "tools/list"}),
-        ("read", "resources/read", {"mcp.method.name": "resources/read"}),
+        ("read", "resources/read", {"mcp.method.name": "resources/read", "mcp.resource.uri": "x://a"}),
         ("prompt", "prompts/get greet", {"mcp.method.name": "prompts/get", "gen_ai.prompt.name": "greet"}),
         (
             "call",

@@ -50,6 +50,8 @@ class HTTPLink:
         tries_sse: Whether to try HTTP+SSE where the endpoint does not take an `initialize`.
     """
 
+    network_transport = "tcp"  # for spans
+
     def __init__(
         self,
         wire: Wire,

@@ -221,7 +221,9 @@ class SSELink:
 
     async def __aenter__(self) -> StreamLink:
         streams = await self._stack.enter_async_context(self._streams)
-        return await self._stack.enter_async_context(StreamLink(*streams))
+        link = await self._stack.enter_async_context(StreamLink(*streams))
+        link.network_transport = "tcp"
+        return link
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None

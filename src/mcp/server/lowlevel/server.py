@@ -15,12 +15,12 @@ from mcp._protocol.capabilities import derive_capabilities
 from mcp._protocol.era import era_of
 from mcp.server._handle import Chain, HandlerEntry, LifespanResultT
 from mcp.server._in_process import InProcess
-from mcp.server._otel import OpenTelemetryMiddleware
 from mcp.server.caching import CacheHint, validate_cache_hints
 from mcp.server.context import ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel import handlers as h
 from mcp.server.lowlevel.opening import openings
 from mcp.server.models import InitializationOptions, NotificationOptions
+from mcp.server.tracing import OpenTelemetryMiddleware
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.message import SessionMessage
 from mcp_types.methods import CacheableMethod
@@ -88,6 +88,7 @@ class Server(Generic[LifespanResultT]):
         lifespan: Makes the async context manager that is entered around serving; what it yields is
             `ctx.lifespan_context`.
         get_tool_input_schema: Returns a tool's input schema by name, for the check of parameter headers.
+        tracing: Whether messages have spans, where the application traces with OpenTelemetry.
         on_list_tools: Serves `tools/list`; each further `on_*` serves the method of its name.
 
     Raises:
@@ -122,6 +123,7 @@ class Server(Generic[LifespanResultT]):
         on_ping: h.OnPing[LifespanResultT] = _answer_ping,
         on_roots_list_changed: h.OnRootsListChanged[LifespanResultT] | None = None,
         on_progress: h.OnProgress[LifespanResultT] | None = None,
+        tracing: bool = True,
     ) -> None:
         given = locals()
         if not isinstance(name, str):
@@ -138,7 +140,7 @@ class Server(Generic[LifespanResultT]):
         self.lifespan = lifespan
         self.get_tool_input_schema = get_tool_input_schema
         self.extensions: dict[str, dict[str, Any]] = {}
-        self.middleware: list[ServerMiddleware[Any]] = [OpenTelemetryMiddleware()]
+        self.middleware: list[ServerMiddleware[Any]] = [OpenTelemetryMiddleware()] if tracing else []
         self.chain = Chain(self)
         self._session_manager: StreamableHTTPSessionManager | None = None
         self._request_handlers: dict[str, HandlerEntry[LifespanResultT]] = {}

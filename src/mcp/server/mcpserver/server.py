@@ -120,6 +120,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         cache_hints: How long clients may keep results, by method.
         subscriptions: The bus for changes; an in-memory one by default, `False` for none.
         middleware: Middleware around every message, outermost first, inside the server's own.
+        tracing: Whether messages have spans, where the application traces with OpenTelemetry.
         mask_errors: Whether the texts of unexpected exceptions stay in the log. `False` is for development.
         on_duplicate: What a second registration under one name does; wins over `warn_on_duplicate_*`.
         page_size: How many items a page of a listing has; all by default.
@@ -162,6 +163,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         on_duplicate: OnDuplicate | None = None,
         page_size: int | None = None,
         max_answer_retries: int = 0,
+        tracing: bool = True,
     ) -> None:
         _check_unserved(auth_server_provider, token_verifier, auth)
         _check_numbers(page_size, max_answer_retries)
@@ -193,7 +195,16 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
             page_size=page_size,
         )
         self._lowlevel_server: Server[LifespanResultT] = self._make_server(
-            name or _DEFAULT_NAME, version, title, description, instructions, website_url, icons, cache_hints, bus
+            name or _DEFAULT_NAME,
+            version,
+            title,
+            description,
+            instructions,
+            website_url,
+            icons,
+            cache_hints,
+            bus,
+            tracing,
         )
         self._lowlevel_server.add_request_handler(
             "logging/setLevel", SetLevelRequestParams, self._handlers.on_set_level
@@ -218,6 +229,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         icons: list[Icon] | None,
         cache_hints: Mapping[CacheableMethod, CacheHint] | None,
         bus: SubscriptionBus | None,
+        tracing: bool,
     ) -> Server[LifespanResultT]:
         handlers = self._handlers
         lifespan = cast("ServerLifespan[LifespanResultT] | None", self.settings.lifespan)
@@ -240,6 +252,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
             on_list_prompts=cast("Any", handlers.on_list_prompts),
             on_get_prompt=handlers.on_get_prompt,
             on_subscriptions_listen=None if bus is None else ListenHandler(bus),
+            tracing=tracing,
         )
 
     def _handle_calls(self, handler: RequestHandler) -> None:
