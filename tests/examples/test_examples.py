@@ -12,6 +12,7 @@ import pytest
 import resolver_tool
 import rotate_keys
 import shared_keys
+import tool_options
 
 from mcp import Client, MCPError
 from mcp.client import ClientRequestContext
@@ -53,6 +54,7 @@ def test_every_program_has_a_test_here() -> None:
         "resolver_tool",
         "rotate_keys",
         "shared_keys",
+        "tool_options",
         "two_processes",
         "two_workers",
     ]
@@ -136,6 +138,24 @@ async def test_the_tool_with_a_page_answers_those_who_show_no_pages() -> None:
         (page,) = (await client.read_resource(html_app.VIEW)).contents
         assert page.mime_type == "text/html;profile=mcp-app"
         assert text(await client.call_tool("add_up", {"dice": [3, 4]})) == "You rolled 3 + 4 = 7."
+
+
+@pytest.mark.rule("CASE-16", "CASE-71", "CASE-85")
+async def test_the_tools_with_options_keep_to_them() -> None:
+    async with Client(tool_options.server) as client:
+        listed = (await client.list_tools()).tools
+        assert [tool.name for tool in listed] == ["read_note", "export", "summarize"]
+        assert all(tool.input_schema["additionalProperties"] is False for tool in listed)
+        assert "Unknown argument; known are 'name'" in text(await client.call_tool("read_note", {"note": "milk"}))
+        export = await client.call_tool("export")
+        assert (export.content, export.structured_content) == ([], tool_options.NOTES)
+        assert text(await client.call_tool("summarize", {"patience": 0})) == "2 notes"
+        assert "did not finish within 0.2 seconds" in text(await client.call_tool("summarize", {"patience": 1}))
+        with pytest.raises(MCPError, match="Unknown tool: purge"):
+            await client.call_tool("purge")
+    async with Client(tool_options.server, elicitation_callback=User(sure=False)) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools][-1] == "purge"
+        assert text(await client.call_tool("purge")) == "Nothing happened."
 
 
 @pytest.mark.parametrize(

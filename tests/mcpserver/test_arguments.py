@@ -376,14 +376,19 @@ def test_a_name_with_a_leading_underscore_is_refused() -> None:
         arguments_of(f)
 
 
-@pytest.mark.rule("TOOLS-21")
+@pytest.mark.rule("TOOLS-21", "CASE-40")
 def test_annotations_that_cannot_be_evaluated_are_refused() -> None:
     def f(x: Any) -> None: ...
 
     f.__annotations__["x"] = "Nowhere"
 
-    with pytest.raises(InvalidSignature, match=r"^Unable to evaluate type annotations for callable 'f'$"):
-        arguments_of(f)
+    prefix = "Unable to evaluate type annotations for callable 'f'"
+    with pytest.raises(InvalidSignature) as caught:
+        MCPServer("Lab").add_tool(f)
+    assert str(caught.value) == f"{prefix}: parameter 'x': name 'Nowhere' is not defined"
+    f.__annotations__.update({"x": "int", "return": "Nowhere"})
+    with pytest.raises(InvalidSignature, match=r": the return annotation: name 'Nowhere' is not defined$"):
+        MCPServer("Lab").add_tool(f)
 
 
 @pytest.mark.rule("TOOLS-22", "TOOLS-D5")

@@ -96,7 +96,8 @@ async def test_the_log_tells_what_was_meant_from_what_was_not(caplog: pytest.Log
     caplog.set_level(logging.INFO)
     async with connect(failing_server()) as peer:
         await peer.call("fail", kind="tool")
-        await peer.call("fail", kind="runtime")
+        result = await peer.call("fail", kind="runtime")
+        assert "dsn=secret" not in str(result)
         with pytest.raises(MCPError):
             await peer.call("fail", kind="mcp")
     meant, not_meant = [record for record in caplog.records if record.name == "mcp.server.mcpserver.server"]
@@ -107,9 +108,9 @@ async def test_the_log_tells_what_was_meant_from_what_was_not(caplog: pytest.Log
     )
     assert (not_meant.levelno, not_meant.getMessage()) == (
         logging.ERROR,
-        "Tool 'fail' raised an unexpected exception",
+        "Tool 'fail' raised an unexpected exception (request 2)",
     )
-    assert "dsn=secret" in caplog.text
+    assert caplog.text.count("dsn=secret") == caplog.text.count("Traceback") == 1
 
 
 async def test_errors_can_be_shown_for_development() -> None:

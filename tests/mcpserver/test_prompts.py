@@ -88,19 +88,6 @@ async def test_a_listed_prompt_shows_its_arguments() -> None:
         assert (await get(peer, "translate", text="x"))["messages"] == [text("x to en")]
 
 
-@pytest.mark.rule("PROMPT-1")
-def test_a_decorator_without_parentheses_says_what_is_missing() -> None:
-    def f() -> str:
-        return ""
-
-    assert MCPServer("Lab").prompt()(f) is f
-    with pytest.raises(TypeError) as caught:
-        MCPServer("Lab").prompt(f)  # pyright: ignore[reportArgumentType]
-    assert str(caught.value) == (
-        "The @prompt decorator was used incorrectly. Did you forget to call it? Use @prompt() instead of @prompt"
-    )
-
-
 @pytest.mark.rule("PROMPT-2")
 def test_a_lambda_needs_a_name() -> None:
     with pytest.raises(ValueError, match="You must provide a name for lambda functions"):

@@ -253,7 +253,7 @@ class Plain:
 async def test_what_is_registered_while_a_list_is_made_is_in_the_next_one() -> None:
     registry: Registry[Any] = Registry("Thing", logging.getLogger(__name__))
     registry.add("eager", Eager(registry))
-    listing = Listing[Any]("prompts", registry, None)
+    listing = Listing[Any]("prompts", registry, None, make_context=lambda ctx: Context(request_context=ctx))
     ctx: Any = None
     assert [item["name"] for item in (await listing(ctx, None))["prompts"]] == ["eager"]
     assert [item["name"] for item in (await listing(ctx, None))["prompts"]] == ["eager", "late"]

@@ -417,30 +417,6 @@ async def test_context_variables_of_the_caller_are_visible_in_every_resolver() -
     assert await run(tool) == {"a": "set", "b": "set"}
 
 
-async def test_a_limiter_bounds_how_many_sync_resolvers_run_at_a_time() -> None:
-    running, most = 0, 0
-    lock = threading.Lock()
-
-    def count(name: str) -> None:
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
-        threading.Event().wait(0.005)
-        with lock:
-            running -= 1
-
-    def tool(
-        a: Annotated[None, Resolve(functools.partial(count, "a"))],
-        b: Annotated[None, Resolve(functools.partial(count, "b"))],
-        c: Annotated[None, Resolve(functools.partial(count, "c"))],
-    ) -> None: ...
-
-    await plan_of(tool).run({}, make_context(), limiter=anyio.CapacityLimiter(1))
-
-    assert most == 1
-
-
 async def test_marked_parameters_can_be_filled_without_a_tool() -> None:
     def tool(
         item: str,

@@ -217,3 +217,14 @@ async def test_a_schema_lookup_may_build_its_schemas_anew() -> None:
     async with running(workshop) as manager:
         for _ in range(3):
             assert await call(manager, "region", {"region": "eu"}) is not None
+
+
+@pytest.mark.rule("CASE-85")
+async def test_a_tool_that_the_caller_does_not_see_is_not_betrayed_by_its_headers() -> None:
+    def look_up(name: str) -> Any:
+        return REGION
+
+    workshop = Workshop(get_tool_input_schema=look_up, on_list_tools=Listed({"region": REGION}))
+    async with running(workshop) as manager:
+        assert await call(manager, "region", {"region": "eu"}) is not None
+        assert await call(manager, "hidden", {"region": "eu"}) is None  # whether it exists is for its handler to say

@@ -68,6 +68,8 @@ class ParamHeaderCheck:
             schema = self._look_up(name)
             headers = self._map_of(name, schema) if schema is not None else _NO_HEADERS
             text = _compare(headers, request)
+            if text is not None and not await self._is_listed(name, scope):
+                return  # to this caller it is unknown, which is for the handler to say
         elif (handler := self._list_handler()) is not None:
             text = await self._compare_with_listing(name, request, scope, handler)
         else:
@@ -104,6 +106,10 @@ class ParamHeaderCheck:
             await self._list_anew(handler, scope)
             text = _compare(self._listed.get(name, _NO_HEADERS), request)
         return text
+
+    async def _is_listed(self, name: str, scope: RequestScope) -> bool:
+        handler = self._list_handler()
+        return handler is None or name in await self._list(handler, scope)
 
     async def _list_anew(self, handler: ListHandler, scope: RequestScope) -> None:
         self._listed = await self._list(handler, scope)

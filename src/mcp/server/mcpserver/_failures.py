@@ -8,32 +8,42 @@ from typing import Final
 from mcp._protocol.codec import WireResult
 from mcp.server.elicitation import InvalidAnswerError
 from mcp.server.mcpserver._signature import InvalidArguments
-from mcp.server.mcpserver.exceptions import ResourceError, ToolError, UnexpectedToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError, ToolTimeoutError, UnexpectedToolError
 from mcp.server.mcpserver.resolve.run import ResolveError
+from mcp_types import RequestId
 
 logger: Final = logging.getLogger("mcp.server.mcpserver.server")
 
 
-def tool_failure(name: str, error: Exception, *, show: bool) -> ToolError:
+def tool_failure(name: str, error: Exception, *, show: bool, request_id: RequestId | None) -> ToolError:
     """Log a tool's failure and word it for the model.
 
     Args:
         name: The tool.
         error: What was raised.
         show: Whether the text of an unexpected exception may be shown.
+        request_id: The request; `None` for a direct call.
     """
     prefix = f"Error executing tool {name}"
     if isinstance(error, InvalidArguments):
         logger.info("Tool %r rejected arguments: %s", name, error.fields)
         failure = ToolError(f"{prefix}: {error.text}")
+    elif isinstance(error, ToolTimeoutError):
+        logger.warning("Tool %r failed: %r", name, str(error))
+        failure = ToolTimeoutError(f"{prefix}: {error}")
     elif isinstance(error, (ToolError, ResourceError)) or is_designed(error):
         logger.info("Tool %r failed: %r", name, str(error))
         failure = ToolError(f"{prefix}: {error}")
     else:
-        logger.error("Tool %r raised an unexpected exception", name, exc_info=error)
+        logger.error("Tool %r raised an unexpected exception%s", name, in_request(request_id), exc_info=error)
         failure = UnexpectedToolError(f"{prefix}: {error}" if show else prefix)
     failure.__cause__ = error
     return failure
+
+
+def in_request(request_id: RequestId | None) -> str:
+    """What a line of the log says about the request, after everything else."""
+    return "" if request_id is None else f" (request {request_id!r})"
 
 
 def is_designed(error: Exception) -> bool:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from mcp.server.mcpserver._signature import Arguments, build_arguments, invoke, read_signature
+import anyio
+
+from mcp.server.mcpserver._invoke import invoke
+from mcp.server.mcpserver._signature import Arguments, build_arguments, read_signature
 from mcp.server.mcpserver.context import Context
+from mcp.server.mcpserver.exceptions import ToolTimeoutError
 from mcp.server.mcpserver.resolve.plan import OwnerKind, find_resolved_parameters, two_channels
 from mcp.server.mcpserver.resolve.run import (
     ResolvedArguments,
@@ -30,12 +35,30 @@ class Function:
         context_kwarg: The parameter for the context, where the caller names it.
         parse_json: Whether JSON texts are parsed for parameters that cannot take a text.
         strict: Whether parameters that can only be passed by position are refused.
+        refuse_unknown: Whether arguments that the function does not have are refused; else they are ignored.
+        timeout: How many seconds the function may take. What its resolvers wait for does not count.
 
     Raises:
+        ValueError: The timeout is no positive number.
         InvalidSignature: The function cannot be called as it is written.
+
+    Attributes:
+        is_plain: Whether a call takes the arguments and nothing else: no context, no resolvers, no timeout.
     """
 
-    __slots__ = ("arguments", "context_kwarg", "fn", "hints", "is_async", "name", "owner_kind", "owner_name", "plan")
+    __slots__ = (
+        "arguments",
+        "context_kwarg",
+        "fn",
+        "hints",
+        "is_async",
+        "is_plain",
+        "name",
+        "owner_kind",
+        "owner_name",
+        "plan",
+        "timeout",
+    )
 
     def __init__(
         self,
@@ -46,7 +69,11 @@ class Function:
         context_kwarg: str | None = None,
         parse_json: bool = True,
         strict: bool = True,
+        refuse_unknown: bool = False,
+        timeout: float | None = None,
     ) -> None:
+        if timeout is not None and not 0 < timeout < math.inf:
+            raise ValueError(f"timeout of {owner_kind} {owner_name!r} must be a positive number of seconds: {timeout}")
         resolved = find_resolved_parameters(fn)
         signature = read_signature(fn, injected=resolved, context_kwarg=context_kwarg, strict=strict)
         self.fn = fn
@@ -56,11 +83,13 @@ class Function:
         self.is_async = signature.is_async
         self.context_kwarg = signature.context_kwarg
         self.hints = signature.hints
-        self.arguments: Arguments = build_arguments(signature, parse_json=parse_json)
+        self.timeout = timeout
+        self.arguments: Arguments = build_arguments(signature, parse_json=parse_json, refuse_unknown=refuse_unknown)
         self.plan: ResolvePlan | None = None
         if resolved:
             names = {parameter.name for parameter in signature.parameters}
             self.plan = build_plan(fn, owner_kind=owner_kind, owner_name=owner_name, argument_names=names)
+        self.is_plain = not self.needs_context and timeout is None
 
     @property
     def needs_context(self) -> bool:
@@ -82,12 +111,12 @@ class Function:
         """
         values = self.arguments.validate(arguments)
         if context is None:
-            return await invoke(self.fn, values, self.is_async)
+            return await self._invoke(values)
         plan = self.plan
         if plan is None:
             if self.context_kwarg is not None:
                 values[self.context_kwarg] = context
-            return await invoke(self.fn, values, self.is_async)
+            return await self._invoke(values)
         injected = await plan.fill(values, context, context.max_answer_retries)
         if not isinstance(injected, ResolvedArguments):
             return as_wire(injected) if for_wire else as_result(injected)
@@ -95,10 +124,21 @@ class Function:
         if self.context_kwarg is not None:
             values[self.context_kwarg] = context
         try:
-            result = await invoke(self.fn, values, self.is_async)
+            result = await self._invoke(values)
         except UrlElicitationRequiredError as error:
             injected.attach_answers(error)  # the next round need not ask for them again
             raise
         if isinstance(result, InputRequiredResult):
             raise ResolveError(two_channels(self.owner_kind, self.owner_name))
         return result
+
+    def _invoke(self, values: Mapping[str, Any]) -> Awaitable[Any]:
+        if self.timeout is None:
+            return invoke(self.fn, values, self.is_async)
+        return self._invoke_in_time(self.timeout, values)
+
+    async def _invoke_in_time(self, seconds: float, values: Mapping[str, Any]) -> Any:
+        with anyio.move_on_after(seconds):
+            # A thread cannot be stopped. It is left behind, so that the answer is on time.
+            return await invoke(self.fn, values, self.is_async, abandon=True)
+        raise ToolTimeoutError(f"it did not finish within {seconds:g} seconds")

@@ -2,107 +2,43 @@
 
 from __future__ import annotations
 
-import base64
+import functools
 import logging
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Final, Generic, Protocol, TypeVar
-
-import pydantic_core
-from pydantic import BaseModel
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias
 
 import mcp_types as types
-from mcp._protocol.codec import WireResult
 from mcp._protocol.era import MODERN
-from mcp._protocol.fields import dump
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
-from mcp.server.mcpserver._registry import Registry
+from mcp.server.mcpserver._invoke import invoke, is_async_callable
+from mcp.server.mcpserver._listing import Listing, RequestContext, without_refs
 from mcp.server.mcpserver._resource_contents import Contents
-from mcp.server.mcpserver._signature import invoke, is_async_callable
+from mcp.server.mcpserver._visibility import Visible, is_visible
 from mcp.server.mcpserver.context import Context, ContextServer, InputParams
-from mcp.server.mcpserver.exceptions import PromptError, ResourceError, ResourceNotFoundError, UnexpectedResourceError
-from mcp.server.mcpserver.prompts.base import InvalidPromptRequest
+from mcp.server.mcpserver.exceptions import (
+    PromptError,
+    ResourceError,
+    ResourceNotFoundError,
+    ToolError,
+    UnexpectedResourceError,
+)
+from mcp.server.mcpserver.prompts.base import InvalidPromptRequest, Prompt
 from mcp.server.mcpserver.prompts.manager import PromptManager
-from mcp.server.mcpserver.resources.resource_manager import ResourceManager
+from mcp.server.mcpserver.resources.resource_manager import ResourceManager, Shows
 from mcp.server.mcpserver.resources.templates import InvalidResourceArguments
+from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.mcpserver.tools.tool_manager import ToolManager
 from mcp.server.mcpserver.utilities.context_injection import find_context_parameter
-from mcp.server.subscriptions import SubscriptionBus
+from mcp.server.subscriptions import ListenHandler, SubscriptionBus
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, Completion, InputRequiredResult, ReadResourceResult
 
 logger: Final = logging.getLogger("mcp.server.mcpserver.server")
 
-RequestContext = ServerRequestContext[Any, Any]
-PageParams = types.PaginatedRequestParams | None
+Reference: TypeAlias = types.PromptReference | types.ResourceTemplateReference
 
 _LEGACY_RESOURCE_NOT_FOUND: Final = -32002
 _MAX_COMPLETIONS: Final = 100  # completion: "Implementation Considerations"
-
-
-class Listed(Protocol):
-    """Something that a list method shows."""
-
-    def as_listed(self) -> BaseModel: ...
-
-
-ListedT = TypeVar("ListedT", bound=Listed)
-
-
-class Listing(Generic[ListedT]):
-    """The answers of one list method, in wire form, made again only after a registration.
-
-    Args:
-        member: The member of the result that holds the list.
-        registry: What is listed.
-        page_size: How many items a page has; `None` puts all on one.
-    """
-
-    def __init__(self, member: str, registry: Registry[ListedT], page_size: int | None) -> None:
-        self._member = member
-        self._registry = registry
-        self._page_size = page_size
-        # As JSON: reading it back is the cheapest way to give each answer values of its own.
-        self._items: list[tuple[int, bytes]] = []
-        self._version = 0
-
-    async def __call__(self, ctx: RequestContext, params: PageParams) -> WireResult:
-        """Serve the list method."""
-        items = self._read_registry()
-        cursor = None if params is None else params.cursor
-        after = 0 if cursor is None else self._read_cursor(cursor)
-        rest = items if not after else [entry for entry in items if entry[0] > after]
-        page = rest[: self._page_size]
-        result = WireResult({self._member: pydantic_core.from_json(b"[%b]" % b",".join(item for _, item in page))})
-        if len(rest) > len(page):
-            result["nextCursor"] = self._write_cursor(page[-1][0])
-        return result
-
-    def _read_registry(self) -> list[tuple[int, bytes]]:
-        version = self._registry.version
-        if version != self._version:
-            # The version comes first: what another thread registers meanwhile is read again next time.
-            self._items = [(number, _as_json(item)) for number, item in self._registry.numbered()]
-            self._version = version
-        return self._items
-
-    def _write_cursor(self, number: int) -> str:
-        return base64.urlsafe_b64encode(f"{self._member}:{number}".encode()).decode("ascii")
-
-    def _read_cursor(self, cursor: str) -> int:
-        try:
-            member, _, text = base64.b64decode(cursor, b"-_", validate=True).decode().partition(":")
-            number = int(text) if text.isascii() and text.isdigit() else -1
-        except ValueError:  # not base64, not UTF-8, or more digits than the interpreter reads
-            member, number = "", -1
-        known = self._page_size is not None and member == self._member
-        if not known or not 0 <= number <= self._registry.last_number:
-            raise MCPError(INVALID_PARAMS, "Invalid cursor")
-        return number
-
-
-def _as_json(item: Listed) -> bytes:
-    return pydantic_core.to_json(dump(item.as_listed(), MODERN))
 
 
 class Handlers:
@@ -116,6 +52,8 @@ class Handlers:
         subscriptions: Its bus.
         mask_errors: Whether texts of unexpected exceptions stay on the server.
         page_size: How many items a page of a listing has; `None` puts all on one.
+        inline_refs: Whether the schemas of listed tools have their references inlined.
+        visible: Decides who sees what; everybody sees everything without it.
     """
 
     def __init__(
@@ -128,6 +66,8 @@ class Handlers:
         subscriptions: SubscriptionBus | None,
         mask_errors: bool,
         page_size: int | None,
+        inline_refs: bool,
+        visible: Visible | None,
     ) -> None:
         self._server = server
         self._tools = tools
@@ -135,17 +75,20 @@ class Handlers:
         self._resources = resources
         self._subscriptions = subscriptions
         self.show_errors = not mask_errors
-        self.on_list_tools = Listing("tools", tools.registry, page_size)
-        self.on_list_prompts = Listing("prompts", prompts.registry, page_size)
-        self.on_list_resources = Listing("resources", resources.resources, page_size)
-        self.on_list_resource_templates = Listing("resourceTemplates", resources.templates, page_size)
+        self._visible = visible
+        options: dict[str, Any] = {"page_size": page_size, "make_context": self.make_context, "visible": visible}
+        render: dict[str, Any] = {"render": without_refs} if inline_refs else {}
+        self.on_list_tools = Listing("tools", tools.registry, **options, **render)
+        self.on_list_prompts = Listing("prompts", prompts.registry, **options)
+        self.on_list_resources = Listing("resources", resources.resources, **options)
+        self.on_list_resource_templates = Listing("resourceTemplates", resources.templates, **options)
 
     def set_completion(self, server: Server[Any], fn: Callable[..., Any]) -> None:
         """Let a function serve `completion/complete`."""
         if server.get_request_handler("completion/complete") is not None:
             logger.warning("Completion handler already exists; the new one replaces it")
         server.add_request_handler(
-            "completion/complete", types.CompleteRequestParams, Completions(fn, self.make_context)
+            "completion/complete", types.CompleteRequestParams, Completions(fn, self.make_context, self._find_reference)
         )
 
     async def on_set_level(self, ctx: RequestContext, params: types.SetLevelRequestParams) -> types.EmptyResult:
@@ -167,18 +110,49 @@ class Handlers:
         """Serve `tools/call`. A plain function: the tool's own coroutine is all there is to wait for."""
         tool = self._tools.registry.get(params.name)
         if tool is None:
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
+            raise _unknown_tool(params.name)
+        if self._visible is not None:
+            return self._call_if_visible(tool, ctx, params)
         return tool.run_for_wire(params.arguments or {}, ctx, self.make_context, params, self.show_errors)
 
+    async def _call_if_visible(self, tool: Tool, ctx: RequestContext, params: types.CallToolRequestParams) -> Any:
+        if not await is_visible(self._visible, self.make_context(ctx), tool):
+            raise _unknown_tool(tool.name)
+        return await tool.run_for_wire(params.arguments or {}, ctx, self.make_context, params, self.show_errors)
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[Any, Any]) -> Any:
+        """Call a tool for the server's author.
+
+        Raises:
+            ToolError: It is unknown, to the request's caller at least, or failed.
+            MCPError: It answered with a protocol error.
+        """
+        tool = self._tools.registry.get(name)
+        if tool is not None and not await is_visible(self._visible, context, tool):
+            raise ToolError(f"Unknown tool: {name}")
+        return await self._tools.call_tool(name, arguments, context, True, show_errors=self.show_errors)
+
     # Prompts
+
+    async def find_prompt(self, name: str, context: Context[Any, Any]) -> Prompt:
+        """Find a prompt.
+
+        Raises:
+            PromptError: There is none, for the request's caller at least.
+        """
+        prompt = self._prompts.find(name)
+        if not await is_visible(self._visible, context, prompt):
+            raise InvalidPromptRequest(f"Unknown prompt: {name}")
+        return prompt
 
     async def on_get_prompt(
         self, ctx: RequestContext, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult | InputRequiredResult:
         """Serve `prompts/get`."""
         try:
-            prompt = self._prompts.find(params.name)
-            return await prompt.get(dict(params.arguments or {}), self.make_context(ctx, params), mask=False)
+            context = self.make_context(ctx, params)
+            prompt = await self.find_prompt(params.name, context)
+            return await prompt.get(dict(params.arguments or {}), context, mask=False)
         except InvalidPromptRequest as error:
             raise MCPError(INVALID_PARAMS, str(error)) from error
         except PromptError as error:
@@ -194,6 +168,9 @@ class Handlers:
 
     # Resources
 
+    def _shows(self, context: Context[Any, Any]) -> Shows | None:
+        return None if self._visible is None else functools.partial(is_visible, self._visible, context)
+
     async def read(self, uri: str, context: Context[Any, Any]) -> list[Contents] | InputRequiredResult:
         """Read a resource.
 
@@ -203,7 +180,7 @@ class Handlers:
             MCPError: It answered with a protocol error.
         """
         try:
-            resource = await self._resources.get_resource(uri, context)
+            resource = await self._resources.get_resource(uri, context, shows=self._shows(context))
             if isinstance(resource, InputRequiredResult):
                 return resource
             return await resource.read_contents(uri)
@@ -245,6 +222,34 @@ class Handlers:
             return contents
         return ReadResourceResult(contents=contents)
 
+    def make_listen_handler(self, bus: SubscriptionBus) -> ListenHandler:
+        """Make what serves `subscriptions/listen`."""
+        return ListenHandler(bus, authorize_resource=None if self._visible is None else self._may_watch)
+
+    async def _may_watch(self, ctx: RequestContext, uri: str) -> bool:
+        try:
+            return await self._resources.find(uri, self._shows(self.make_context(ctx))) is not None
+        except ResourceNotFoundError:
+            return False
+
+    async def _find_reference(self, ctx: RequestContext, ref: Reference) -> None:
+        """Refuse completions for what the caller does not see. Without a filter, the author's function decides."""
+        if self._visible is None:
+            return
+        context = self.make_context(ctx)
+        if isinstance(ref, types.PromptReference):
+            prompt = self._prompts.get_prompt(ref.name)
+            if prompt is None or not await is_visible(self._visible, context, prompt):
+                raise MCPError(INVALID_PARAMS, f"Unknown prompt: {ref.name}")
+            return
+        item = self._resources.templates.get(ref.uri) or self._resources.resources.get(ref.uri)
+        if item is None or not await is_visible(self._visible, context, item):
+            raise MCPError(INVALID_PARAMS, f"Unknown resource: {ref.uri}")
+
+
+def _unknown_tool(name: str) -> MCPError:
+    return MCPError(INVALID_PARAMS, f"Unknown tool: {name}")
+
 
 class Completions:
     """Serves `completion/complete` with the author's function.
@@ -252,16 +257,24 @@ class Completions:
     Args:
         fn: The function; it may take a `Context` besides its three arguments.
         make_context: Makes the `Context` of a request.
+        check: Refuses a reference that the caller may not use.
     """
 
-    def __init__(self, fn: Callable[..., Any], make_context: Callable[[RequestContext], Context[Any, Any]]) -> None:
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        make_context: Callable[[RequestContext], Context[Any, Any]],
+        check: Callable[[RequestContext, Reference], Awaitable[None]],
+    ) -> None:
         self._fn = fn
+        self._check = check
         self._is_async = is_async_callable(fn)
         self._context_kwarg = find_context_parameter(fn)
         self._make_context = make_context
 
     async def __call__(self, ctx: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Serve the method."""
+        await self._check(ctx, params.ref)
         try:
             value = await self._call(ctx, params)
             completion = Completion(values=[]) if value is None else Completion.model_validate(value)
@@ -285,8 +298,3 @@ def _shorten(completion: Completion) -> Completion:
         return completion
     total = len(values) if completion.total is None else completion.total
     return Completion(values=values[:_MAX_COMPLETIONS], total=total, has_more=True)
-
-
-def as_models(items: Iterable[Listed]) -> list[Any]:
-    """The listed form of items, for direct callers."""
-    return [item.as_listed() for item in items]

@@ -5,6 +5,7 @@ How a value is turned into a result is decided once, when the tool is registered
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Callable, Coroutine
@@ -17,7 +18,7 @@ from pydantic_core import PydanticSerializationError
 from mcp._protocol.codec import WireResult
 from mcp.server.mcpserver._json_schema import JsonSchema
 from mcp.server.mcpserver._output_schema import Shape, read_shape
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import InvalidSignature, ToolError
 from mcp.server.mcpserver.utilities.types import Audio, File, Image
 from mcp_types import (
     AudioContent,
@@ -105,15 +106,24 @@ class Output:
         function_name: The function's name, for schema titles and messages.
         annotation: Its evaluated return annotation.
         structured_output: What the author asked for; `None` lets the annotation decide.
+        text_copy: Whether the content repeats the structured output as text.
 
     Raises:
         InvalidSignature: The annotation cannot be what was asked for.
     """
 
-    __slots__ = ("_adapter", "_shape", "to_result")
+    __slots__ = ("_adapter", "_shape", "_text_copy", "to_result")
 
-    def __init__(self, function_name: str, annotation: Any, structured_output: bool | None) -> None:
+    def __init__(
+        self, function_name: str, annotation: Any, structured_output: bool | None, *, text_copy: bool = True
+    ) -> None:
         self._shape: Shape | None = read_shape(function_name, annotation, structured_output)
+        self._text_copy = text_copy
+        if not text_copy and self.schema is None:
+            raise InvalidSignature(
+                f"Function {function_name}: text_copy=False leaves nothing to send, since there is no structured "
+                "output; annotate what is returned, or leave text_copy out"
+            )
         self._adapter: TypeAdapter[Any] | None = None
         self.to_result: Callable[[Any], ToolOutput] = self._choose()
 
@@ -128,7 +138,7 @@ class Output:
             return unstructured
         if shape.hand_built:
             return self._hand_built
-        if shape.scalar is not None:
+        if shape.scalar is not None and self._text_copy:
             return _scalar_conversion(shape.scalar, self._structured)
         if shape.model is not None:
             return self._model
@@ -140,7 +150,9 @@ class Output:
         shape = self._shape
         if shape is None or shape.schema is None:  # no JSON schema after all: content only
             return unstructured(value)
-        return WireResult(content=to_blocks(value), structuredContent=self._dump(shape, value), isError=False)
+        # A coroutine is refused there, by a better text than the schema's.
+        content = to_blocks(value) if self._text_copy or inspect.iscoroutine(cast("object", value)) else []
+        return WireResult(content=content, structuredContent=self._dump(shape, value), isError=False)
 
     def _model(self, value: Any) -> ToolOutput:
         """The short way for an instance of the declared model: it was validated when it was made."""
@@ -153,7 +165,8 @@ class Output:
         if shape.may_hold_floats:
             _refuse_non_finite(structured)
             _refuse_hidden(value)
-        return WireResult(content=[_text(text_of(value))], structuredContent=structured, isError=False)
+        content = [_text(text_of(value))] if self._text_copy else []
+        return WireResult(content=content, structuredContent=structured, isError=False)
 
     def _hand_built(self, value: Any) -> ToolOutput:
         """A result that the tool built itself; its structured content has to fit the declared schema."""

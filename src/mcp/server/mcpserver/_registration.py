@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 import mcp_types as types
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.lowlevel.server import LifespanResultT, Server
-from mcp.server.mcpserver._handlers import Handlers, as_models
+from mcp.server.mcpserver._handlers import Handlers
 from mcp.server.mcpserver._resource_contents import read_contents
 from mcp.server.mcpserver._resource_security import ResourceSecurity
 from mcp.server.mcpserver._signature import read_signature
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 CallableT = TypeVar("CallableT", bound=Callable[..., Any])
 
-_MISUSED: Final = (
-    "The @{kind} decorator was used incorrectly. Did you forget to call it? Use @{right} instead of @{kind}"
+_RESOURCE_MISUSED: Final = (
+    "The @resource decorator was used incorrectly. Did you forget to call it? Use @resource('uri') instead of @resource"
 )
 
 
@@ -42,6 +42,7 @@ class Registrations(Generic[LifespanResultT]):
     _prompt_manager: PromptManager
     _resource_manager: ResourceManager
     _resource_security: ResourceSecurity
+    _strict_arguments: bool
     _handlers: Handlers
     _lowlevel_server: Server[LifespanResultT]
 
@@ -57,9 +58,26 @@ class Registrations(Generic[LifespanResultT]):
         icons: list[Icon] | None = None,
         meta: dict[str, Any] | None = None,
         structured_output: bool | None = None,
+        *,
+        strict_arguments: bool | None = None,
+        text_copy: bool = True,
+        timeout: float | None = None,
     ) -> None:
         """Register a function as a tool. See `tool` for the arguments."""
-        self._tool_manager.add_tool(fn, name, title, description, annotations, icons, meta, structured_output)
+        tool = Tool.from_function(
+            fn,
+            name,
+            title,
+            description,
+            annotations=annotations,
+            icons=icons,
+            meta=meta,
+            structured_output=structured_output,
+            strict_arguments=self._strict_arguments if strict_arguments is None else strict_arguments,
+            text_copy=text_copy,
+            timeout=timeout,
+        )
+        self._tool_manager.registry.add(tool.name, tool)
 
     def _register(self, tools: Sequence[Tool | Callable[..., Any]]) -> None:
         for tool in tools:
@@ -76,6 +94,10 @@ class Registrations(Generic[LifespanResultT]):
         """
         self._tool_manager.remove_tool(name)
 
+    @overload
+    def tool(self, name: CallableT, /) -> CallableT: ...
+
+    @overload
     def tool(
         self,
         name: str | None = None,
@@ -85,30 +107,67 @@ class Registrations(Generic[LifespanResultT]):
         icons: list[Icon] | None = None,
         meta: dict[str, Any] | None = None,
         structured_output: bool | None = None,
-    ) -> Callable[[CallableT], CallableT]:
-        """Register the decorated function as a tool.
+        *,
+        strict_arguments: bool | None = None,
+        text_copy: bool = True,
+        timeout: float | None = None,
+    ) -> Callable[[CallableT], CallableT]: ...
+
+    def tool(
+        self,
+        name: str | CallableT | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: ToolAnnotations | None = None,
+        icons: list[Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        structured_output: bool | None = None,
+        *,
+        strict_arguments: bool | None = None,
+        text_copy: bool = True,
+        timeout: float | None = None,
+    ) -> CallableT | Callable[[CallableT], CallableT]:
+        """Register the decorated function as a tool: `@mcp.tool`, or `@mcp.tool(...)` to say more about it.
 
         Args:
-            name: The tool's name; the function's by default.
+            name: The tool's name; the function's by default. (Without parentheses, the function.)
             title: A name for people.
             description: What it does; the docstring by default.
             annotations: Hints about its behaviour.
             icons: Icons.
             meta: The `_meta` of its listing.
             structured_output: Whether it has structured output; the return annotation decides by default.
+            strict_arguments: Whether arguments that it does not have are refused and its schema says so
+                (`additionalProperties: false`), instead of being ignored; the server's setting by default.
+            text_copy: Whether the content repeats the structured output as text, for clients that read nothing else.
+            timeout: How many seconds the function may take; then the call is a tool error. An async function is
+                cancelled, a sync one is left behind in its thread. What resolvers wait for does not count.
         """
         if callable(name):
-            raise TypeError(_MISUSED.format(kind="tool", right="tool()"))
+            self.add_tool(name)
+            return name
 
         def decorator(fn: CallableT) -> CallableT:
-            self.add_tool(fn, name, title, description, annotations, icons, meta, structured_output)
+            self.add_tool(
+                fn,
+                name,
+                title,
+                description,
+                annotations,
+                icons,
+                meta,
+                structured_output,
+                strict_arguments=strict_arguments,
+                text_copy=text_copy,
+                timeout=timeout,
+            )
             return fn
 
         return decorator
 
     async def list_tools(self) -> list[types.Tool]:
         """List the tools."""
-        return as_models(self._tool_manager)
+        return self._handlers.on_list_tools.models()
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[LifespanResultT, Any] | None = None
@@ -125,9 +184,7 @@ class Registrations(Generic[LifespanResultT]):
             MCPError: It answered with a protocol error.
         """
         context = self._handlers.make_context(None) if context is None else context
-        return await self._tool_manager.call_tool(
-            name, arguments, context, True, show_errors=self._handlers.show_errors
-        )
+        return await self._handlers.call_tool(name, arguments, context)
 
     # Prompts
 
@@ -143,23 +200,36 @@ class Registrations(Generic[LifespanResultT]):
         """
         self._prompt_manager.remove_prompt(name)
 
+    @overload
+    def prompt(self, name: CallableT, /) -> CallableT: ...
+
+    @overload
     def prompt(
         self,
         name: str | None = None,
         title: str | None = None,
         description: str | None = None,
         icons: list[Icon] | None = None,
-    ) -> Callable[[CallableT], CallableT]:
-        """Register the decorated function as a prompt.
+    ) -> Callable[[CallableT], CallableT]: ...
+
+    def prompt(
+        self,
+        name: str | CallableT | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: list[Icon] | None = None,
+    ) -> CallableT | Callable[[CallableT], CallableT]:
+        """Register the decorated function as a prompt: `@mcp.prompt`, or `@mcp.prompt(...)` to say more about it.
 
         Args:
-            name: The prompt's name; the function's by default.
+            name: The prompt's name; the function's by default. (Without parentheses, the function.)
             title: A name for people.
             description: What it is for; the docstring by default.
             icons: Icons.
         """
         if callable(name):
-            raise TypeError(_MISUSED.format(kind="prompt", right="prompt()"))
+            self.add_prompt(Prompt.from_function(name))
+            return name
 
         def decorator(fn: CallableT) -> CallableT:
             self.add_prompt(Prompt.from_function(fn, name, title, description, icons))
@@ -169,7 +239,7 @@ class Registrations(Generic[LifespanResultT]):
 
     async def list_prompts(self) -> list[types.Prompt]:
         """List the prompts."""
-        return as_models(self._prompt_manager)
+        return self._handlers.on_list_prompts.models()
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[LifespanResultT, Any] | None = None
@@ -181,7 +251,8 @@ class Registrations(Generic[LifespanResultT]):
             MCPError: It answered with a protocol error.
         """
         context = self._handlers.make_context(None) if context is None else context
-        return await self._prompt_manager.find(name).get(arguments, context, mask=True)
+        prompt = await self._handlers.find_prompt(name, context)
+        return await prompt.get(arguments, context, mask=True)
 
     # Resources
 
@@ -232,7 +303,7 @@ class Registrations(Generic[LifespanResultT]):
             security: The checks on the values of template variables; the server's by default.
         """
         if callable(uri):
-            raise TypeError(_MISUSED.format(kind="resource", right="resource('uri')"))
+            raise TypeError(_RESOURCE_MISUSED)
         is_template = "{" in uri
         if is_template:
             UriTemplate.parse(uri)
@@ -256,11 +327,11 @@ class Registrations(Generic[LifespanResultT]):
 
     async def list_resources(self) -> list[types.Resource]:
         """List the resources."""
-        return as_models(self._resource_manager.resources)
+        return self._handlers.on_list_resources.models()
 
     async def list_resource_templates(self) -> list[types.ResourceTemplate]:
         """List the resource templates."""
-        return as_models(self._resource_manager.templates)
+        return self._handlers.on_list_resource_templates.models()
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[LifespanResultT, Any] | None = None

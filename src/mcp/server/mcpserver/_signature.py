@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, cast
 
-import anyio
 from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 from pydantic.fields import FieldInfo
 from pydantic_core import SchemaValidator, core_schema
 from typing_extensions import NotRequired, TypedDict
 
-from mcp._engine.link import runs_in_callers_task
 from mcp._protocol.jsonrpc import loads
+from mcp.server.mcpserver._invoke import is_async_callable
 from mcp.server.mcpserver._json_schema import JsonSchema, SchemaGenerator, accepts_text, plain_schema, title_of
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.utilities.context_injection import callable_name, evaluate_hints, is_context_annotation
@@ -28,6 +26,7 @@ _UNCALLABLE: Final = {
 }
 _DESCRIPTIVE: Final = {"annotation", "default", "description", "required"}
 _CONFIG: Final = ConfigDict(arbitrary_types_allowed=False, defer_build=True)
+_STRICT_CONFIG: Final = ConfigDict(arbitrary_types_allowed=False, defer_build=True, extra="forbid")
 
 
 class InvalidArguments(Exception):
@@ -141,8 +140,14 @@ class Arguments:
         details = error.errors(include_url=False, include_context=False, include_input=False)
         lines = [f"{len(details)} validation error{'' if len(details) == 1 else 's'} for {self.title}"]
         for detail in details:
-            lines += [".".join(map(str, detail["loc"])), f"  {detail['msg']}"]
+            unknown = detail["type"] == "extra_forbidden" and len(detail["loc"]) == 1
+            problem = self._unknown_argument() if unknown else detail["msg"]
+            lines += [".".join(map(str, detail["loc"])), f"  {problem}"]
         return InvalidArguments(_wrong_names(error), "\n".join(lines))
+
+    def _unknown_argument(self) -> str:
+        names = ", ".join(repr(parameter.wire_name) for parameter in self.parameters)
+        return f"Unknown argument; known are {names}" if names else "Unknown argument; there are none"
 
 
 def _wrong_names(error: ValidationError) -> list[str]:
@@ -231,18 +236,13 @@ def _read_parameter(function: str, name: str, annotation: Any, default: Any) -> 
     return Parameter(name, wire_name, annotation, default, info.is_required(), info.description, plain)
 
 
-def is_async_callable(fn: Callable[..., Any]) -> bool:
-    """Whether calling it yields something to await."""
-    target: Any = fn
-    while isinstance(target, functools.partial):
-        target = cast("functools.partial[Any]", target).func
-    return inspect.iscoroutinefunction(target) or (
-        not inspect.isclass(target) and inspect.iscoroutinefunction(getattr(target, "__call__", None))  # noqa: B004
-    )
-
-
-def build_arguments(signature: Signature, *, parse_json: bool = True) -> Arguments:
+def build_arguments(signature: Signature, *, parse_json: bool = True, refuse_unknown: bool = False) -> Arguments:
     """Build the schema and the check of a function's arguments; the validator itself is made at the first call.
+
+    Args:
+        signature: The function's signature.
+        parse_json: Whether JSON texts are parsed for parameters that cannot take a text.
+        refuse_unknown: Whether arguments that the function does not have are refused; else they are ignored.
 
     Raises:
         InvalidSignature: A parameter's type has no JSON schema.
@@ -251,14 +251,18 @@ def build_arguments(signature: Signature, *, parse_json: bool = True) -> Argumen
     plain = _plain_arguments(title, signature.parameters)
     if plain is not None:
         fields, json_schema = plain
+        extra: core_schema.ExtraBehavior = "ignore"
+        if refuse_unknown:
+            extra = "forbid"
+            json_schema = {"additionalProperties": False, **json_schema}
 
         def make_plain() -> SchemaValidator:
-            return SchemaValidator(
-                core_schema.typed_dict_schema(fields, config=core_schema.CoreConfig(title=title)),
-            )
+            config = core_schema.CoreConfig(title=title)
+            return SchemaValidator(core_schema.typed_dict_schema(fields, extra_behavior=extra, config=config))
 
         return Arguments(title, signature.parameters, json_schema, parse_json, _make_validator=make_plain)
-    adapter = _adapter(title, {parameter.name: parameter.as_field() for parameter in signature.parameters})
+    fields = {parameter.name: parameter.as_field() for parameter in signature.parameters}
+    adapter = _adapter(title, fields, _STRICT_CONFIG if refuse_unknown else _CONFIG)
     try:
         json_schema = adapter.json_schema(schema_generator=SchemaGenerator)
     except (PydanticUserError, PydanticSchemaGenerationError, TypeError, NameError) as error:
@@ -302,9 +306,9 @@ def _plain_arguments(
     return fields, json_schema
 
 
-def _adapter(title: str, fields: dict[str, Any]) -> TypeAdapter[dict[str, Any]]:
+def _adapter(title: str, fields: dict[str, Any], config: ConfigDict = _CONFIG) -> TypeAdapter[dict[str, Any]]:
     described: Any = TypedDict(title, fields)  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
-    described.__pydantic_config__ = _CONFIG
+    described.__pydantic_config__ = config
     return TypeAdapter(described)
 
 
@@ -319,33 +323,3 @@ def _blame(signature: Signature, error: Exception) -> InvalidSignature:
                 f"Parameter {parameter.name!r} of {signature.name!r} has a type without a JSON schema: {reason}"
             )
     return InvalidSignature(f"The parameters of {signature.name!r} cannot be described: {error}")
-
-
-async def invoke(
-    fn: Callable[..., Any],
-    values: Mapping[str, Any],
-    is_async: bool,
-    positional: Sequence[Any] = (),
-    limiter: anyio.CapacityLimiter | None = None,
-) -> Any:
-    """Call a function: on the event loop if it is asynchronous, in a worker thread if not.
-
-    Args:
-        fn: The function.
-        values: Its keyword arguments.
-        is_async: What `is_async_callable` says about it.
-        positional: Its positional arguments.
-        limiter: Limits how many worker threads run at a time.
-    """
-    if is_async:
-        return await fn(*positional, **values)
-    # A client in this task gives up on time; elsewhere a call ends with its thread, which a pipe's process waits for.
-    leave = runs_in_callers_task.get()
-    (result,) = await anyio.to_thread.run_sync(_call, fn, positional, values, abandon_on_cancel=leave, limiter=limiter)
-    # A sync callable may still hand back a coroutine (a lambda around an async function).
-    return await result if inspect.isawaitable(result) else result
-
-
-def _call(fn: Callable[..., Any], positional: Sequence[Any], values: Mapping[str, Any]) -> tuple[Any]:
-    # In a tuple, since trio takes a thread that yields a coroutine for a mistake.
-    return (fn(*positional, **values),)

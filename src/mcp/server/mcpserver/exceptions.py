@@ -5,6 +5,7 @@ Exception
 ├── InvalidSignature                  a function cannot be registered as it is written
 └── MCPServerError
     ├── ToolError                     meant for the model: its text is sent
+    │   ├── ToolTimeoutError          the tool took longer than it may
     │   └── UnexpectedToolError       wraps what was not meant; only direct callers see it
     ├── PromptError                   meant for the client: its text is sent (also a ValueError)
     └── ResourceError                 meant for the client: its text is sent
@@ -30,6 +31,10 @@ class ToolError(MCPServerError):
             return "done"
         ```
     """
+
+
+class ToolTimeoutError(ToolError):
+    """A tool took longer than its `timeout`."""
 
 
 class UnexpectedToolError(ToolError):

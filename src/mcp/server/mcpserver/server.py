@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerMiddleware, ServerRequestContext
@@ -17,18 +17,28 @@ from mcp.server.lowlevel.server import (
     Server,
 )
 from mcp.server.lowlevel.server import lifespan as default_lifespan
+from mcp.server.mcpserver._checks import (
+    DEFAULT_NAME,
+    check_numbers,
+    checked_middleware,
+    choose_bus,
+    make_boundary,
+    private_hints,
+)
 from mcp.server.mcpserver._handlers import Handlers
+from mcp.server.mcpserver._invoke import SyncThreads
 from mcp.server.mcpserver._registration import Registrations
 from mcp.server.mcpserver._registry import OnDuplicate
 from mcp.server.mcpserver._resource_security import DEFAULT_RESOURCE_SECURITY, ResourceSecurity
 from mcp.server.mcpserver._serving import LogLevel, Serving, Settings
+from mcp.server.mcpserver._visibility import Visible
 from mcp.server.mcpserver.prompts.manager import PromptManager
 from mcp.server.mcpserver.resources.base import Resource
 from mcp.server.mcpserver.resources.resource_manager import ResourceManager
 from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.mcpserver.tools.tool_manager import ToolManager
-from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, SubscriptionBus
+from mcp.server.request_state import RequestStateSecurity
+from mcp.server.subscriptions import ListenHandler, SubscriptionBus
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
@@ -59,8 +69,6 @@ __all__ = [
 ]
 
 ServerLifespan: TypeAlias = "Callable[[MCPServer[LifespanResultT]], AbstractAsyncContextManager[LifespanResultT]]"
-
-_DEFAULT_NAME: Final = "mcp-server"
 
 
 def lifespan_wrapper(
@@ -125,6 +133,13 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         on_duplicate: What a second registration under one name does; wins over `warn_on_duplicate_*`.
         page_size: How many items a page of a listing has; all by default.
         max_answer_retries: How often a resolver's question is asked again after an answer that cannot be used.
+        strict_arguments: Whether tools refuse arguments that they do not have, and their schemas say so. By default
+            such arguments are ignored. A tool's own setting wins.
+        inline_refs: Whether listed schemas have no `$ref` and no `anyOf` with `null`, which some model providers
+            refuse. What contains itself keeps its references.
+        visible: `(ctx, item) -> bool`, asynchronous or not: whether the caller sees a tool, prompt, resource or
+            template. What it does not see is in no list, and counts as unknown. Results are never shared by caches.
+        max_sync_threads: How many sync functions run at a time; by default anyio's limit for the process, 40.
 
     Raises:
         ValueError: A value makes no sense.
@@ -164,9 +179,13 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         page_size: int | None = None,
         max_answer_retries: int = 0,
         tracing: bool = True,
+        strict_arguments: bool = False,
+        inline_refs: bool = False,
+        visible: Visible | None = None,
+        max_sync_threads: int | None = None,
     ) -> None:
         _check_unserved(auth_server_provider, token_verifier, auth)
-        _check_numbers(page_size, max_answer_retries)
+        check_numbers(page_size, max_answer_retries, max_sync_threads)
         self.settings: Settings[LifespanResultT] = Settings(
             debug=debug,
             log_level=log_level,
@@ -179,12 +198,13 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         )
         self.max_answer_retries = max_answer_retries
         self._resource_security = resource_security
+        self._strict_arguments = strict_arguments
         self._custom_routes: list[Any] = []
         duplicates: OnDuplicate = on_duplicate or "warn"
         self._tool_manager = ToolManager(warn_on_duplicate_tools, on_duplicate=duplicates)
         self._prompt_manager = PromptManager(warn_on_duplicate_prompts, on_duplicate=duplicates)
         self._resource_manager = ResourceManager(warn_on_duplicate_resources, on_duplicate=duplicates)
-        bus = _bus(subscriptions)
+        bus = choose_bus(subscriptions)
         self._handlers = Handlers(
             self,
             tools=self._tool_manager,
@@ -193,9 +213,14 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
             subscriptions=bus,
             mask_errors=mask_errors,
             page_size=page_size,
+            inline_refs=inline_refs,
+            visible=visible,
         )
+        if visible is not None:
+            cache_hints = private_hints(cache_hints)
+        listen = None if bus is None else self._handlers.make_listen_handler(bus)
         self._lowlevel_server: Server[LifespanResultT] = self._make_server(
-            name or _DEFAULT_NAME,
+            name or DEFAULT_NAME,
             version,
             title,
             description,
@@ -203,7 +228,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
             website_url,
             icons,
             cache_hints,
-            bus,
+            listen,
             tracing,
         )
         self._lowlevel_server.add_request_handler(
@@ -212,8 +237,10 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         self._handle_calls(self._handlers.on_call_tool)
         if extensions:
             self._add_extensions(extensions)
-        self.middleware.append(_boundary(request_state_security, name))
-        self.middleware.extend(_checked_middleware(middleware))
+        self.middleware.append(make_boundary(request_state_security, name))
+        if max_sync_threads is not None:
+            self.middleware.append(SyncThreads(max_sync_threads))
+        self.middleware.extend(checked_middleware(middleware))
         self._register(tools or ())
         for resource in resources or ():
             self.add_resource(resource)
@@ -228,7 +255,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         website_url: str | None,
         icons: list[Icon] | None,
         cache_hints: Mapping[CacheableMethod, CacheHint] | None,
-        bus: SubscriptionBus | None,
+        listen: ListenHandler | None,
         tracing: bool,
     ) -> Server[LifespanResultT]:
         handlers = self._handlers
@@ -251,7 +278,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
             on_read_resource=handlers.on_read_resource,
             on_list_prompts=cast("Any", handlers.on_list_prompts),
             on_get_prompt=handlers.on_get_prompt,
-            on_subscriptions_listen=None if bus is None else ListenHandler(bus),
+            on_subscriptions_listen=listen,
             tracing=tracing,
         )
 
@@ -333,53 +360,6 @@ def _checked_lifespan(
             "lifespan must return an async context manager; decorate the function with contextlib.asynccontextmanager"
         )
     return lifespan_wrapper(server, lifespan)
-
-
-def _checked_middleware(middleware: Iterable[Any] | None) -> list[ServerMiddleware[Any]]:
-    if middleware is None:
-        return []
-    kind = type(cast("object", middleware)).__name__
-    if isinstance(middleware, (str, bytes, Mapping)) or not hasattr(middleware, "__iter__"):
-        raise TypeError(f"middleware must be a sequence of callables, got {kind}")
-    entries = list(middleware)
-    for index, entry in enumerate(entries):
-        if not callable(entry):
-            raise TypeError(f"middleware[{index}] must be callable, got {type(entry).__name__}")
-    return entries
-
-
-def _boundary(security: RequestStateSecurity | None, name: str | None) -> RequestStateBoundary:
-    if security is None:
-        # A key of this process binds tokens to this server already; its name adds nothing that could be missing.
-        return RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name or _DEFAULT_NAME)
-    if not isinstance(security, RequestStateSecurity):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(
-            "request_state_security must be a RequestStateSecurity, for example RequestStateSecurity(keys=[key]); "
-            f"got {type(security).__name__}"
-        )
-    if not name and security.audience is None:
-        raise ValueError(
-            "request_state_security is configured but this server has no name. Servers that share a secret tell their "
-            "tokens apart by the name: pass MCPServer(name=...) or RequestStateSecurity(audience=...)."
-        )
-    return RequestStateBoundary(security, default_audience=name)
-
-
-def _bus(subscriptions: SubscriptionBus | bool | None) -> SubscriptionBus | None:
-    if subscriptions is None:
-        return InMemorySubscriptionBus()
-    if subscriptions is False:
-        return None
-    if isinstance(subscriptions, bool) or not callable(getattr(subscriptions, "publish", None)):
-        raise TypeError("subscriptions must be a SubscriptionBus, None (an in-memory bus), or False (off)")
-    return subscriptions
-
-
-def _check_numbers(page_size: int | None, max_answer_retries: int) -> None:
-    if page_size is not None and page_size < 1:
-        raise ValueError(f"page_size must be a positive number or None, got {page_size}")
-    if max_answer_retries < 0:
-        raise ValueError(f"max_answer_retries must not be negative, got {max_answer_retries}")
 
 
 def _check_unserved(

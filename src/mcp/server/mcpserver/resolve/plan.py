@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, get_args, g
 from pydantic import BaseModel, PydanticUserError
 
 from mcp.server._forms import Form
-from mcp.server.mcpserver._signature import is_async_callable
+from mcp.server.mcpserver._invoke import is_async_callable
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.resolve.annotations import (
     UNKNOWN,

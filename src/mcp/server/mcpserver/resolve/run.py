@@ -17,7 +17,7 @@ from mcp.server.elicitation import (
     DeclinedElicitation,
     InvalidAnswerError,
 )
-from mcp.server.mcpserver._signature import invoke
+from mcp.server.mcpserver._invoke import invoke
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve.annotations import Want
@@ -87,7 +87,6 @@ class ResolvePlan:
         context: Context[Any, Any],
         *,
         max_answer_retries: int = 0,
-        limiter: anyio.CapacityLimiter | None = None,
     ) -> ResolvedArguments | InputRequiredResult:
         """Fill the parameters, or return the questions that must be answered first.
 
@@ -97,14 +96,13 @@ class ResolvePlan:
             arguments: The validated arguments, by parameter name.
             context: The request.
             max_answer_retries: How often a question is asked again after an answer that cannot be used.
-            limiter: Limits how many sync resolvers run at a time.
 
         Raises:
             ResolveError: The client refused what cannot be done without, or its answer cannot be used.
             MCPError: A question cannot be asked, or the client answered it with an error.
             Exception: Whatever a resolver raised.
         """
-        outcome = await self.fill(arguments, context, max_answer_retries, limiter)
+        outcome = await self.fill(arguments, context, max_answer_retries)
         return outcome if isinstance(outcome, ResolvedArguments) else as_result(outcome)
 
     async def fill(
@@ -112,10 +110,9 @@ class ResolvePlan:
         arguments: Mapping[str, Any],
         context: Context[Any, Any],
         max_answer_retries: int = 0,
-        limiter: anyio.CapacityLimiter | None = None,
     ) -> ResolvedArguments | AskLater:
         """The same as `run`, with the questions as they were noted, for `as_result` or `as_wire`."""
-        run = _Run(self._graph, arguments, context, max_answer_retries, limiter)
+        run = _Run(self._graph, arguments, context, max_answer_retries)
         try:
             await run.drive(self._roots)
         except UrlElicitationRequiredError as error:
@@ -205,7 +202,6 @@ class _Run:
         "_asks_now",
         "_context",
         "_failure",
-        "_limiter",
         "_max_answer_retries",
         "_values",
         "_waiting",
@@ -218,13 +214,11 @@ class _Run:
         arguments: Mapping[str, Any],
         context: Context[Any, Any],
         max_answer_retries: int,
-        limiter: anyio.CapacityLimiter | None,
     ) -> None:
         self.ask: Ask | None = None
         self._arguments = arguments
         self._context = context
         self._max_answer_retries = max_answer_retries
-        self._limiter = limiter
         self._waiting = {node: node.dependencies for node in graph.nodes if node.dependencies}
         # What each resolver came to, and whether that is the outcome of a question.
         self._values: dict[Node, tuple[Any, bool]] = {}
@@ -271,7 +265,7 @@ class _Run:
         if node.is_async:
             value = await node.fn(*args, **kwargs)
         else:
-            value = await invoke(node.fn, kwargs, False, args, self._limiter)
+            value = await invoke(node.fn, kwargs, False, args)
         if isinstance(value, MARKER_TYPES):
             ask = self.ask = self.ask or self._find_way(node.key)
             try:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp.server.mcpserver._registry import OnDuplicate, Registry
 from mcp.server.mcpserver.context import Context
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pydantic import AnyUrl  # loads the metadata of packages
 
 logger = logging.getLogger(__name__)
+
+Shows: TypeAlias = Callable[[Resource | ResourceTemplate], Awaitable[bool]]
 
 
 class ResourceManager:
@@ -106,8 +108,15 @@ class ResourceManager:
         """Return all templates."""
         return list(self.templates)
 
-    async def get_resource(self, uri: AnyUrl | str, context: Context[Any, Any]) -> Resource | InputRequiredResult:
+    async def get_resource(
+        self, uri: AnyUrl | str, context: Context[Any, Any], *, shows: Shows | None = None
+    ) -> Resource | InputRequiredResult:
         """Find the resource under a URI: by the exact URI, else by the first template that fits.
+
+        Args:
+            uri: The URI.
+            context: The request.
+            shows: Decides what its caller sees; the rest counts as absent.
 
         Raises:
             ResourceNotFoundError: There is none. A refused value looks the same, so that it tells nothing.
@@ -115,13 +124,36 @@ class ResourceManager:
             MCPError: It answered with a protocol error.
         """
         text = str(uri)
-        if (resource := self.resources.get(text)) is not None:
+        found = await self.find(text, shows)
+        if found is None:
+            raise ResourceNotFoundError(f"Unknown resource: {text}")
+        if isinstance(found, Resource):
+            return found
+        template, values = found
+        return await template.create_resource(text, values, context)
+
+    async def find(
+        self, uri: str, shows: Shows | None = None
+    ) -> Resource | tuple[ResourceTemplate, dict[str, Any]] | None:
+        """Find what a URI leads to: a resource, or a template and the values of its variables.
+
+        Args:
+            uri: The URI.
+            shows: Decides what the caller sees; the rest counts as absent.
+
+        Raises:
+            ResourceNotFoundError: The template refuses a value.
+        """
+        resource = self.resources.get(uri)
+        if resource is not None and (shows is None or await shows(resource)):
             return resource
         for template in self.templates:
             try:
-                values = template.matches(text)
+                values = template.matches(uri)
             except ResourceSecurityError as error:
-                raise ResourceNotFoundError(f"Unknown resource: {text}") from error
-            if values is not None:
-                return await template.create_resource(text, values, context)
-        raise ResourceNotFoundError(f"Unknown resource: {text}")
+                if shows is None or await shows(template):
+                    raise ResourceNotFoundError(f"Unknown resource: {uri}") from error
+                continue
+            if values is not None and (shows is None or await shows(template)):
+                return template, values
+        return None

@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 from pydantic import Field, field_validator
 
+from mcp.server.mcpserver._invoke import invoke, is_async_callable
 from mcp.server.mcpserver._resource_contents import BINARY_TYPE, Contents, read_contents
-from mcp.server.mcpserver._signature import invoke, is_async_callable
 from mcp.server.mcpserver.resources.base import Resource
 from mcp.server.mcpserver.tools.base import description_for, name_for
 from mcp.server.mcpserver.utilities.context_injection import evaluate_hints

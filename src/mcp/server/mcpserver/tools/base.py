@@ -13,8 +13,8 @@ from mcp._protocol.codec import WireResult
 from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver._failures import error_wire, tool_failure
 from mcp.server.mcpserver._function import Function
+from mcp.server.mcpserver._invoke import invoke
 from mcp.server.mcpserver._output import Output, ToolOutput
-from mcp.server.mcpserver._signature import invoke
 from mcp.server.mcpserver.context import Context
 from mcp.shared.exceptions import MCPError
 from mcp.shared.tool_name_validation import validate_and_warn_tool_name
@@ -81,6 +81,10 @@ class Tool(BaseModel):
         icons: list[Icon] | None = None,
         meta: dict[str, Any] | None = None,
         structured_output: bool | None = None,
+        *,
+        strict_arguments: bool = False,
+        text_copy: bool = True,
+        timeout: float | None = None,
     ) -> Tool:
         """Make a tool of a function.
 
@@ -94,16 +98,27 @@ class Tool(BaseModel):
             icons: Icons.
             meta: The `_meta` of its listing.
             structured_output: Whether it has structured output; the return annotation decides by default.
+            strict_arguments: Whether arguments that it does not have are refused; else they are ignored.
+            text_copy: Whether the content repeats the structured output as text, for models that read nothing else.
+            timeout: How many seconds the function may take. A sync function that takes longer is left behind in its
+                thread. The time that resolvers wait for answers does not count.
 
         Raises:
-            ValueError: There is no name.
+            ValueError: There is no name, or the timeout is no positive number.
             InvalidSignature: The function cannot be called as it is written.
         """
         tool_name = name_for(fn, name)
         validate_and_warn_tool_name(tool_name)
-        function = Function(fn, owner_kind="tool", owner_name=tool_name, context_kwarg=context_kwarg)
+        function = Function(
+            fn,
+            owner_kind="tool",
+            owner_name=tool_name,
+            context_kwarg=context_kwarg,
+            refuse_unknown=strict_arguments,
+            timeout=timeout,
+        )
         annotation = function.hints.get("return", inspect.Signature.empty)
-        output = Output(function.name, annotation, structured_output)
+        output = Output(function.name, annotation, structured_output, text_copy=text_copy)
         return cls.model_construct(
             fn=fn,
             name=tool_name,
@@ -158,7 +173,9 @@ class Tool(BaseModel):
         except MCPError:
             raise
         except Exception as error:
-            raise tool_failure(self.name, error, show=show_errors) from error
+            request = context._request_context
+            request_id = None if request is None else request.request_id
+            raise tool_failure(self.name, error, show=show_errors, request_id=request_id) from error
 
     async def run_for_wire(
         self,
@@ -183,7 +200,7 @@ class Tool(BaseModel):
         metadata = self.fn_metadata
         function = metadata.function
         try:
-            if function.context_kwarg is None and function.plan is None:
+            if function.is_plain:
                 # The common case, without a frame more than it needs.
                 values = function.arguments.validate(arguments)
                 if function.is_async:
@@ -195,7 +212,7 @@ class Tool(BaseModel):
             raise
         except Exception as error:
             show = show_errors or request.session.scope.raise_exceptions
-            return error_wire(str(tool_failure(self.name, error, show=show)))
+            return error_wire(str(tool_failure(self.name, error, show=show, request_id=request.request_id)))
 
 
 def as_model(output: ToolOutput) -> CallToolResult | InputRequiredResult:

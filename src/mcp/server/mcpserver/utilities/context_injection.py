@@ -8,6 +8,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 from mcp.server.mcpserver.context import Context
@@ -43,18 +44,47 @@ def evaluate_hints(fn: Callable[..., Any]) -> dict[str, Any]:
     elif not (inspect.isroutine(target) or hasattr(target, "__wrapped__")):
         target = type(target).__call__
     try:
-        return typing.get_type_hints(_without_defaults(target), include_extras=True)
+        return typing.get_type_hints(_without_defaults(target), localns=_enclosing(target), include_extras=True)
     except Exception as error:
-        raise InvalidSignature(f"Unable to evaluate type annotations for callable {callable_name(fn)!r}") from error
+        text = f"Unable to evaluate type annotations for callable {callable_name(fn)!r}"
+        raise InvalidSignature(f"{text}{_blame(target, error)}") from error
+
+
+def _enclosing(target: Any) -> dict[str, Any] | None:
+    """What a function that was defined in another one uses of that one: postponed annotations may name it too."""
+    function = inspect.unwrap(target)
+    code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
+    if code is None or not cells:
+        return None
+    found: dict[str, Any] = {}
+    for name, cell in zip(code.co_freevars, cells, strict=True):
+        with suppress(ValueError):  # not assigned yet
+            found[name] = cell.cell_contents
+    return found
+
+
+def _blame(target: Any, error: Exception) -> str:
+    """Name the parameter whose annotation is at fault, and what is wrong with it."""
+    annotations = cast("dict[str, Any]", getattr(target, "__annotations__", {}))
+    for name, annotation in annotations.items():
+        alone = types.SimpleNamespace(__annotations__={name: annotation}, __globals__=_globals(target))
+        try:
+            typing.get_type_hints(alone, localns=_enclosing(target), include_extras=True)
+        except Exception as reason:
+            place = "the return annotation" if name == "return" else f"parameter {name!r}"
+            return f": {place}: {reason}"
+    return f": {error}"
+
+
+def _globals(target: Any) -> dict[str, Any]:
+    return getattr(inspect.unwrap(target), "__globals__", {})
 
 
 def _without_defaults(target: Any) -> Any:
     """Hide the defaults, since Python 3.10 makes `Optional[T]` of `T = None` and buries what `Annotated` says in it."""
     if sys.version_info >= (3, 11) or not hasattr(target, "__annotations__"):
         return target
-    return types.SimpleNamespace(
-        __annotations__=target.__annotations__, __globals__=getattr(inspect.unwrap(target), "__globals__", {})
-    )
+    return types.SimpleNamespace(__annotations__=target.__annotations__, __globals__=_globals(target))
 
 
 def callable_name(fn: Callable[..., Any]) -> str:

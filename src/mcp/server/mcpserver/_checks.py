@@ -1,0 +1,94 @@
+"""What a server is built with, checked."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
+
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerMiddleware
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.subscriptions import InMemorySubscriptionBus, SubscriptionBus
+from mcp_types.methods import CacheableMethod
+
+DEFAULT_NAME: Final = "mcp-server"
+
+
+def checked_middleware(middleware: Iterable[Any] | None) -> list[ServerMiddleware[Any]]:
+    """Return the middleware as a list.
+
+    Raises:
+        TypeError: It is no sequence of callables.
+    """
+    if middleware is None:
+        return []
+    kind = type(cast("object", middleware)).__name__
+    if isinstance(middleware, (str, bytes, Mapping)) or not hasattr(middleware, "__iter__"):
+        raise TypeError(f"middleware must be a sequence of callables, got {kind}")
+    entries = list(middleware)
+    for index, entry in enumerate(entries):
+        if not callable(entry):
+            raise TypeError(f"middleware[{index}] must be callable, got {type(entry).__name__}")
+    return entries
+
+
+def make_boundary(security: RequestStateSecurity | None, name: str | None) -> RequestStateBoundary:
+    """Make the middleware that seals `request_state`.
+
+    Raises:
+        TypeError: The policy is none.
+        ValueError: A shared key tells this server from no other.
+    """
+    if security is None:
+        # A key of this process binds tokens to this server already; its name adds nothing that could be missing.
+        return RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name or DEFAULT_NAME)
+    if not isinstance(security, RequestStateSecurity):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            "request_state_security must be a RequestStateSecurity, for example RequestStateSecurity(keys=[key]); "
+            f"got {type(security).__name__}"
+        )
+    if not name and security.audience is None:
+        raise ValueError(
+            "request_state_security is configured but this server has no name. Servers that share a secret tell their "
+            "tokens apart by the name: pass MCPServer(name=...) or RequestStateSecurity(audience=...)."
+        )
+    return RequestStateBoundary(security, default_audience=name)
+
+
+def choose_bus(subscriptions: SubscriptionBus | bool | None) -> SubscriptionBus | None:
+    """Return the bus for changes.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if subscriptions is None:
+        return InMemorySubscriptionBus()
+    if subscriptions is False:
+        return None
+    if isinstance(subscriptions, bool) or not callable(getattr(subscriptions, "publish", None)):
+        raise TypeError("subscriptions must be a SubscriptionBus, None (an in-memory bus), or False (off)")
+    return subscriptions
+
+
+def check_numbers(page_size: int | None, max_answer_retries: int, max_sync_threads: int | None) -> None:
+    """Check the server's numbers.
+
+    Raises:
+        ValueError: One makes no sense.
+    """
+    if page_size is not None and page_size < 1:
+        raise ValueError(f"page_size must be a positive number or None, got {page_size}")
+    if max_answer_retries < 0:
+        raise ValueError(f"max_answer_retries must not be negative, got {max_answer_retries}")
+    if max_sync_threads is not None and max_sync_threads < 1:
+        raise ValueError(f"max_sync_threads must be a positive number or None, got {max_sync_threads}")
+
+
+def private_hints(cache_hints: Mapping[CacheableMethod, CacheHint] | None) -> dict[CacheableMethod, CacheHint]:
+    """Return hints under which no cache hands one caller's results to another; how long they hold stays."""
+    # What is no hint is left to the check that all hints pass.
+    return {
+        method: dataclasses.replace(hint, scope="private") if type(hint) is CacheHint else hint
+        for method, hint in (cache_hints or {}).items()
+    }
