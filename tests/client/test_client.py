@@ -125,7 +125,7 @@ async def test_entering_negotiates_and_shows_what_the_server_said() -> None:
         assert types.DiscoverResult.model_validate_json(discovered.model_dump_json(by_alias=True)) == discovered
 
 
-@pytest.mark.rule("CLIENT-13")
+@pytest.mark.rule("CLIENT-13", "TROUBLE-1")
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_nothing_works_outside_the_block(when: str) -> None:
     client = Client(Scripted())
@@ -155,7 +155,7 @@ async def test_a_client_is_entered_once() -> None:
         await client.__aenter__()
 
 
-@pytest.mark.rule("CLIENT-D4", "CLIENT-16", "TEST-D4", "TEST-14")
+@pytest.mark.rule("CLIENT-D4", "CLIENT-16", "TEST-D4", "TEST-14", "TROUBLE-D1")
 async def test_an_exception_leaves_the_block_as_it_is() -> None:
     server = Scripted()
     with pytest.raises(ZeroDivisionError):
@@ -524,7 +524,7 @@ async def never(request: OutgoingRequest, on_notification: OnNotification) -> di
     raise AssertionError
 
 
-@pytest.mark.rule("CLIENT-68", "CLIENT-69", "CLIENT-D14", "CLIENT-71", "SESSION-17")
+@pytest.mark.rule("CLIENT-68", "CLIENT-69", "CLIENT-D14", "CLIENT-71", "SESSION-17", "TROUBLE-7")
 @pytest.mark.parametrize(("of_client", "of_call"), [(None, 0.01), (60.0, 0.01), (0.01, None), (60.0, 0.0)])
 async def test_a_call_times_out_by_its_own_limit_or_the_clients(of_client: float | None, of_call: float | None) -> None:
     server = Scripted(tools__call=never)

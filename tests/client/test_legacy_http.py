@@ -440,7 +440,7 @@ async def test_a_lost_session_is_replaced_once_for_all_calls_that_notice() -> No
         assert sorted(seen.message["id"] for seen in retried) == [2, 3, 4, 5, 6]
 
 
-@pytest.mark.rule("TRANSPORT-D6")
+@pytest.mark.rule("TRANSPORT-D6", "TROUBLE-5")
 async def test_a_session_that_is_lost_again_at_once_fails_the_call() -> None:
     answer = Forgetful(forever=True)
     async with linked(answer, terminate_on_close=False) as (client, server):

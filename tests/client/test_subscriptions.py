@@ -216,7 +216,7 @@ async def test_an_open_stream_outlives_the_read_timeout(stream: Stream) -> None:
                 assert await anext(changes) == ToolsListChanged()
 
 
-@pytest.mark.rule("LISTEN-10")
+@pytest.mark.rule("LISTEN-10", "TROUBLE-12")
 async def test_a_session_without_a_modern_version_cannot_listen() -> None:
     server = Scripted()
     async with ClientSession(link=server) as session:

@@ -47,7 +47,7 @@ async def test_first_calls_at_the_same_time_share_one_lookup() -> None:
     assert server.methods.count("tools/list") == 1
 
 
-@pytest.mark.rule("CLIENT-52")
+@pytest.mark.rule("CLIENT-52", "TROUBLE-11")
 @pytest.mark.parametrize("value", [{"n": "x"}, {}, 3, None])
 async def test_a_result_that_does_not_fit_the_schema_raises(value: Any) -> None:
     server = Scripted(tools__list=listing(ADD), tools__call=said(structuredContent=value))
@@ -57,7 +57,7 @@ async def test_a_result_that_does_not_fit_the_schema_raises(value: Any) -> None:
     assert caught.value.__cause__ is not None
 
 
-@pytest.mark.rule("CLIENT-53")
+@pytest.mark.rule("CLIENT-53", "TROUBLE-11")
 async def test_a_result_without_the_promised_structure_raises() -> None:
     async with Client(Scripted(tools__list=listing(ADD), tools__call=said())) as client:
         with pytest.raises(RuntimeError) as caught:

@@ -542,7 +542,7 @@ async def test_servers_with_the_same_keys_finish_each_others_rounds(connect: Con
     assert text_of(result) == ("db in eu, for db" if kind == "by hand" else "bob: 3 tea, True")
 
 
-@pytest.mark.rule("MRTR-25", "MRTR-41", "MRTR-42", "MRTR-S-13")
+@pytest.mark.rule("MRTR-25", "MRTR-41", "MRTR-42", "MRTR-S-13", "TROUBLE-23")
 async def test_a_round_does_not_survive_a_restart_without_keys(
     connect: Connector, caplog: pytest.LogCaptureFixture
 ) -> None:

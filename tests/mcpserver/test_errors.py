@@ -49,7 +49,7 @@ def failing_server(*, mask_errors: bool = True) -> MCPServer:
     return mcp
 
 
-@pytest.mark.rule("SERR-19")
+@pytest.mark.rule("SERR-19", "TROUBLE-14", "TROUBLE-15")
 @pytest.mark.rule(
     "ERR-1", "ERR-3", "ERR-4", "ERR-6", "ERR-D3", "ERR-2", "ELICIT-13", "ELICIT-D3", "TOOLS-36", "CASE-50"
 )
@@ -83,7 +83,7 @@ async def test_a_protocol_error_of_a_tool_stays_one() -> None:
     )
 
 
-@pytest.mark.rule("TOOLS-35", "CASE-77")
+@pytest.mark.rule("TOOLS-35", "CASE-77", "TROUBLE-D3")
 async def test_an_unknown_tool_is_a_protocol_error() -> None:
     async with connect(failing_server()) as peer:
         with pytest.raises(MCPError) as caught:
@@ -91,7 +91,7 @@ async def test_an_unknown_tool_is_a_protocol_error() -> None:
     assert (caught.value.code, caught.value.message) == (INVALID_PARAMS, "Unknown tool: nosuch")
 
 
-@pytest.mark.rule("ERR-19", "CASE-82")
+@pytest.mark.rule("ERR-19", "CASE-82", "TROUBLE-14")
 async def test_the_log_tells_what_was_meant_from_what_was_not(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with connect(failing_server()) as peer:

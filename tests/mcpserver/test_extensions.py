@@ -68,7 +68,7 @@ class Stamps(Extension):
         ]
 
 
-@pytest.mark.rule("EXT-1", "EXT-3", "EXT-5", "EXT-6", "EXT-7", "EXT-10", "EXT-D5")
+@pytest.mark.rule("EXT-1", "EXT-3", "EXT-5", "EXT-6", "EXT-7", "EXT-10", "EXT-D5", "TROUBLE-8")
 async def test_an_extension_brings_what_could_be_registered_by_hand() -> None:
     mcp = MCPServer("Lab", extensions=[Stamps()], tools=[stamp])
     async with connect(mcp) as peer:

@@ -133,7 +133,7 @@ def test_the_return_annotation_does_not_matter() -> None:
     assert Prompt.from_function(f).name == "f"  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.rule("PROMPT-6", "PROMPT-7")
+@pytest.mark.rule("PROMPT-6", "PROMPT-7", "TROUBLE-26")
 async def test_of_two_prompts_with_one_name_the_first_stays_until_it_is_removed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -271,6 +271,7 @@ async def test_a_whole_result_is_passed_on_with_the_prompts_description() -> Non
         assert await get(peer, "own") == {"description": "own", "messages": []}
 
 
+@pytest.mark.rule("TROUBLE-D4", "TROUBLE-18")
 @pytest.mark.rule("PROMPT-21", "PROMPT-22", "PROMPT-D1", "PROMPT-D5", "ERR-7", "ERR-9", "ERR-20", "CASE-77", "SERR-21")
 async def test_failures_are_protocol_errors(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     mcp = MCPServer("Lab")

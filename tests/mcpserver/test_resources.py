@@ -212,7 +212,7 @@ def test_functions_that_do_not_fit_their_uri_are_refused(uri: str, fn: Any, kind
     assert str(caught.value) == text
 
 
-@pytest.mark.rule("RES-7", "RES-D3", "CASE-54")
+@pytest.mark.rule("RES-7", "RES-D3", "CASE-54", "TROUBLE-26")
 async def test_of_two_registrations_the_first_stays(caplog: pytest.LogCaptureFixture) -> None:
     mcp = MCPServer("Lab", resources=[TextResource(uri="x://s", text="first")])
     mcp.add_resource(TextResource(uri="x://s", text="second"))
@@ -489,6 +489,7 @@ async def test_a_body_behind_a_url_keeps_its_type() -> None:
             group.cancel_scope.cancel()
 
 
+@pytest.mark.rule("TROUBLE-16")
 @pytest.mark.rule("RES-23", "RES-24", "RES-25", "RES-26", "RES-27", "RES-D1", "ERR-8", "ERR-19", "CASE-77")
 async def test_failures_are_protocol_errors(caplog: pytest.LogCaptureFixture) -> None:
     mcp = MCPServer("Lab")

@@ -69,7 +69,7 @@ async def test_a_server_tells_what_it_was_built_with() -> None:
     }
 
 
-@pytest.mark.rule("RUN-2", "LOG-1")
+@pytest.mark.rule("RUN-2", "LOG-1", "TROUBLE-27")
 def test_settings_are_checked() -> None:
     with pytest.raises(ValidationError):
         MCPServer("Lab", log_level="debug")  # pyright: ignore[reportArgumentType]
@@ -114,7 +114,7 @@ def test_a_server_with_a_tool_loads_nothing_heavy() -> None:
     assert run_python(code) == "[]"
 
 
-@pytest.mark.rule("RUN-5")
+@pytest.mark.rule("RUN-5", "TROUBLE-30")
 def test_authorization_that_is_not_served_is_refused() -> None:
     with pytest.raises(ValueError) as caught:
         MCPServer("Lab", token_verifier=object())
@@ -330,7 +330,7 @@ async def test_completions_are_shortened_and_their_failures_masked(caplog: pytes
     assert caplog.records[0].levelno == logging.WARNING
 
 
-@pytest.mark.rule("EXT-16", "VER-X-04", "BASE-A-13")
+@pytest.mark.rule("EXT-16", "VER-X-04", "BASE-A-13", "TROUBLE-21")
 async def test_a_tool_can_require_an_extension_of_the_client() -> None:
     mcp = MCPServer("Lab")
 
@@ -351,7 +351,7 @@ async def test_a_tool_can_require_an_extension_of_the_client() -> None:
         assert await peer.text("f") == "ok"
 
 
-@pytest.mark.rule("RUN-8", "RUN-9", "RUN-D3")
+@pytest.mark.rule("RUN-8", "RUN-9", "RUN-D3", "TROUBLE-29")
 def test_unknown_transports_and_options_are_refused() -> None:
     mcp = MCPServer("Lab")
     with pytest.raises(ValueError, match=r"^Unknown transport: bogus$"):

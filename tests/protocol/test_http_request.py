@@ -191,7 +191,7 @@ def test_a_header_that_appears_twice_is_refused_even_with_equal_values(name: str
     assert post(body("tools/call", name="x"), raw) == refused(-32020, f"{name} header appears more than once")
 
 
-@pytest.mark.rule("RUN-41", "HTTP-S-05", "HTTP-H-10", "HTTP-H-13", "HTTP-V-10", "SERR-12")
+@pytest.mark.rule("RUN-41", "HTTP-S-05", "HTTP-H-10", "HTTP-H-13", "HTTP-V-10", "SERR-12", "TROUBLE-10")
 @pytest.mark.parametrize("name", [None, "y", "X", "", "=?base64?SGVsbG8?=", "x\x01", "=?base64?eQ==?="])
 @pytest.mark.parametrize(
     ("method", "member"),

@@ -157,7 +157,7 @@ def test_key_material_is_copied() -> None:
 GENERATE = 'Generate one with: python -c "import secrets; print(secrets.token_hex(32))"'
 
 
-@pytest.mark.rule("MRTR-26", "MRTR-D5")
+@pytest.mark.rule("MRTR-26", "MRTR-D5", "TROUBLE-24")
 @pytest.mark.parametrize(
     ("keys", "error", "message"),
     [

@@ -319,7 +319,7 @@ def test_a_line_that_is_too_long_is_refused_and_skipped() -> None:
         assert started.end() == 0
 
 
-@pytest.mark.rule("STDIO-9")
+@pytest.mark.rule("STDIO-9", "TROUBLE-29")
 def test_a_second_server_in_one_process_is_refused() -> None:
     program = (
         "import anyio\n"

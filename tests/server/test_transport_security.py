@@ -160,7 +160,7 @@ def test_too_many_and_too_large_headers_are_refused(
     assert (None if refused is None else refused.status) == expected
 
 
-@pytest.mark.rule("RUN-31")
+@pytest.mark.rule("RUN-31", "TROUBLE-32", "TROUBLE-33")
 def test_refusals_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, LOGGER):
         status(LOOPBACK, "evil.example")

@@ -177,7 +177,7 @@ async def test_sampling_and_roots_are_answered_by_the_clients_callbacks() -> Non
         assert text_of(await client.call_tool("tool", {"number": 4})) == "four in file:///work"
 
 
-@pytest.mark.rule("DEP-32", "DEP-33")
+@pytest.mark.rule("DEP-32", "DEP-33", "TROUBLE-20")
 async def test_an_undeclared_capability_is_a_protocol_error_and_the_body_does_not_run() -> None:
     server = MCPServer("shop")
 

@@ -75,7 +75,7 @@ async def test_the_apps_own_lifespan_runs_the_manager() -> None:
     assert not workshop.server.session_manager.is_running
 
 
-@pytest.mark.rule("RUN-14")
+@pytest.mark.rule("RUN-14", "TROUBLE-34")
 async def test_without_its_lifespan_every_request_is_a_500() -> None:
     app = Workshop().server.streamable_http_app()
     connection = FakeConnection(CALL)

@@ -87,7 +87,7 @@ async def test_an_offer_that_is_no_handshake_version_is_answered_with_the_newest
         assert opened.events[0]["result"]["protocolVersion"] == "2025-11-25"
 
 
-@pytest.mark.rule("RUN-45", "RUN-D9", "LEG-N-06")
+@pytest.mark.rule("RUN-45", "RUN-D9", "LEG-N-06", "TROUBLE-36")
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
 async def test_without_a_session_id_nothing_else_is_served(method: str) -> None:
     async with running(Office()) as manager, session(manager) as client:
@@ -96,16 +96,20 @@ async def test_without_a_session_id_nothing_else_is_served(method: str) -> None:
         assert "mcp-session-id" not in refused.headers
 
 
-@pytest.mark.rule("RUN-46", "LEG-N-08")
+@pytest.mark.rule("RUN-46", "LEG-N-08", "TROUBLE-4")
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
-async def test_an_unknown_session_is_404(method: str) -> None:
+async def test_an_unknown_session_is_404(method: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     async with running(Office()) as manager, session(manager) as client:
         refused = await client.send(call("echo"), method=method, mcp_session_id="0" * 32)
         assert error_of(refused) == (404, -32600, NOT_FOUND)
+        # Not all of it: an id may be a living one of somebody else.
+        assert "Rejected request with unknown or expired session ID: 00000000…" in caplog.messages
+        assert "0" * 9 not in caplog.text
         assert error_of(await client.send(opening(), mcp_session_id="0" * 32))[0] == 404
 
 
-@pytest.mark.rule("RUN-48", "LEG-E-02", "CASE-32")
+@pytest.mark.rule("RUN-48", "LEG-E-02", "CASE-32", "TROUBLE-36")
 async def test_a_client_that_takes_no_form_of_answer_is_406() -> None:
     async with running(Office()) as manager, session(manager) as client:
         refused = await client.send(call("echo"), accept="text/html")
@@ -133,7 +137,7 @@ async def test_what_is_no_message_is_refused(body: bytes, code: int) -> None:
         assert (refused.status, refused.json["error"]["code"]) == (400, code)
 
 
-@pytest.mark.rule("LEG-F-03")
+@pytest.mark.rule("LEG-F-03", "TROUBLE-36")
 @pytest.mark.rule(
     "RUN-50", "RUN-58", "LEG-E-01", "LEG-E-03", "LEG-E-04", "LEG-E-05", "LEG-E-09", "LEG-E-10", "LEG-D-05"
 )
@@ -344,7 +348,7 @@ async def test_progress_comes_in_order_before_the_answer() -> None:
         ]
 
 
-@pytest.mark.rule("RUN-23", "CASE-9")
+@pytest.mark.rule("RUN-23", "CASE-9", "TROUBLE-36")
 async def test_beyond_the_limit_of_sessions_initialize_is_503_and_the_rest_goes_on() -> None:
     async with running(Office(), max_sessions=1) as manager, session(manager) as client:
         refused = await client.send(opening(), mcp_session_id=None)

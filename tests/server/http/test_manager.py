@@ -90,7 +90,7 @@ async def test_a_manager_that_does_not_run_says_so() -> None:
         await ask(manager, FakeConnection(call()))
 
 
-@pytest.mark.rule("RUN-15")
+@pytest.mark.rule("RUN-15", "TROUBLE-35")
 async def test_a_manager_runs_once() -> None:
     manager = StreamableHTTPSessionManager(Workshop().server)
     async with manager.run():
@@ -113,7 +113,7 @@ async def test_a_manager_without_security_settings_warns_when_it_starts(caplog: 
     assert caplog.records == []
 
 
-@pytest.mark.rule("RUN-30", "RUN-31", "HTTP-E-03", "HTTP-E-04")
+@pytest.mark.rule("RUN-30", "RUN-31", "HTTP-E-03", "HTTP-E-04", "TROUBLE-32", "TROUBLE-33")
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
 @pytest.mark.parametrize(
     ("changes", "status", "text"),
@@ -146,7 +146,7 @@ async def test_a_post_of_another_content_type_is_refused() -> None:
     assert answer.json["error"]["message"].startswith("Invalid Content-Type header")
 
 
-@pytest.mark.rule("RUN-22")
+@pytest.mark.rule("RUN-22", "TROUBLE-36")
 @pytest.mark.parametrize("chunked", [False, True])
 async def test_a_body_above_the_limit_is_413_and_names_the_setting(chunked: bool) -> None:
     body = call("echo", {"text": "x" * 200})

@@ -78,7 +78,7 @@ async def test_the_client_is_known_from_the_request_alone() -> None:
     await run(nameless)
 
 
-@pytest.mark.rule("LOW-47", "LOW-48", "CTX-11", "MRTR-1", "MRTR-S-01", "TR-06", "VER-C-07")
+@pytest.mark.rule("LOW-47", "LOW-48", "CTX-11", "MRTR-1", "MRTR-S-01", "TR-06", "VER-C-07", "TROUBLE-22")
 async def test_a_modern_request_has_no_way_to_ask() -> None:
     async def body(ctx: Context) -> None:
         assert ctx.session.can_send_request is False

@@ -55,7 +55,7 @@ async def test_a_modern_request_is_served() -> None:
     assert answer.result["content"] == [{"type": "text", "text": "fast"}]
 
 
-@pytest.mark.rule("LOW-27", "LOW-D6", "VER-N-05")
+@pytest.mark.rule("LOW-27", "LOW-D6", "VER-N-05", "TROUBLE-10")
 async def test_only_an_accepted_request_decides_the_era() -> None:
     async with pipe(Gate().server) as client:
         refused = {**meta(), PREFIX + "protocolVersion": "2099-01-01"}

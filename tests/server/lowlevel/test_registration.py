@@ -78,7 +78,7 @@ def test_a_registration_that_could_never_serve_is_refused_with_the_reason() -> N
         server.add_notification_handler("x/y", Params, "no")  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.rule("LOW-3")
+@pytest.mark.rule("LOW-3", "TROUBLE-31")
 def test_initialize_is_reserved() -> None:
     with pytest.raises(ValueError) as raised:
         Server("s").add_request_handler("initialize", Params, call_tool)  # pyright: ignore[reportArgumentType]

@@ -104,7 +104,7 @@ async def test_none_is_an_empty_result_of_a_vendor_method() -> None:
     assert set(result) == {"resultType", "_meta"}
 
 
-@pytest.mark.rule("LOW-14", "ERR-12", "ERR-D2")
+@pytest.mark.rule("LOW-14", "ERR-12", "ERR-D2", "TROUBLE-19")
 @pytest.mark.parametrize(
     "wrong",
     [

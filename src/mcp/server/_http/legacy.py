@@ -32,6 +32,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 logger = logging.getLogger(__name__)
 
+_SHOWN_OF_ID: Final = 8
+
 _ALLOW_ALL: Final = (b"allow", b"GET, POST, DELETE")
 _ALLOW_POST: Final = (b"allow", b"POST")
 _SESSION_ID: Final = MCP_SESSION_ID.encode()
@@ -170,6 +172,9 @@ class LegacyEndpoint:
         session = self._sessions.get(session_id)
         # security: a session is no proof of who its client is, and belongs to whoever opened it.
         if session is None or session.is_over or session.principal != principal_of(arrival.http_request.scope):
+            # The id may be a living one that belongs to somebody else: whoever reads the log gets its beginning only.
+            beginning = session_id[:_SHOWN_OF_ID] + "…" * (len(session_id) > _SHOWN_OF_ID)
+            logger.info("Rejected request with unknown or expired session ID: %s", beginning)
             raise _Refusal(404, "Session not found")
         return session
 
