@@ -10,6 +10,7 @@ import datetime
 import decimal
 import enum
 import logging
+import math
 import pathlib
 import uuid
 from collections.abc import Callable, Sequence
@@ -374,6 +375,39 @@ def test_a_name_with_a_leading_underscore_is_refused() -> None:
 
     with pytest.raises(InvalidSignature, match=r"^Parameter _x of f cannot start with '_'$"):
         arguments_of(f)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "default"),
+    [(float, float("nan")), (float, float("inf")), (str, "\ud800"), (Any, {"\ud800": 1}), (Any, [float("-inf")])],
+)
+async def test_a_default_that_json_cannot_express_is_used_but_not_shown(annotation: Any, default: Any) -> None:
+    def f(value: Any = default) -> str:
+        return repr(value)
+
+    f.__annotations__["value"] = annotation
+    mcp = MCPServer("Lab", tools=[f])
+    async with connect(mcp) as peer:
+        (tool,) = (await peer.request("tools/list"))["tools"]
+        assert "default" not in tool["inputSchema"]["properties"]["value"]
+        assert await peer.text("f") == repr(default)
+
+
+async def test_a_bound_of_infinity_keeps_nothing_out_of_json() -> None:
+    def f(value: Annotated[float, Field(gt=0, lt=math.inf)]) -> None: ...
+
+    async with connect(MCPServer("Lab", tools=[f])) as peer:
+        (tool,) = (await peer.request("tools/list"))["tools"]
+    assert tool["inputSchema"]["properties"]["value"] == {"exclusiveMinimum": 0, "title": "Value", "type": "number"}
+
+
+@pytest.mark.parametrize("annotation", [Literal["\ud800"], Annotated[str, Field(pattern="(")]])
+def test_a_type_that_cannot_be_checked_is_refused_with_its_parameter(annotation: Any) -> None:
+    def f(a: str, b: Any) -> None: ...
+
+    f.__annotations__["b"] = annotation
+    with pytest.raises(InvalidSignature, match=r"^Parameter 'b' of 'f' has a type without a JSON schema: "):
+        MCPServer("Lab").add_tool(f)
 
 
 @pytest.mark.rule("TOOLS-21", "CASE-40")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import math
 import types
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 import pydantic_core
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, PydanticSerializationError, core_schema
 
 JsonSchema: TypeAlias = dict[str, Any]
 
@@ -24,6 +26,7 @@ _SCALARS: Final[dict[object, tuple[CoreSchema, JsonSchema]]] = {
     Any: (core_schema.any_schema(), {}),
 }
 _DESCRIBING: Final = {"type", "$ref", "const", "enum", "anyOf", "oneOf", "allOf"}
+_BOUNDS: Final = {"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"}
 _LITERAL_TYPES: Final = {str: "string", int: "integer"}
 
 
@@ -35,9 +38,36 @@ class SchemaGenerator(GenerateJsonSchema):
             super().emit_warning(kind, detail)
 
     def encode_default(self, dft: Any) -> Any:
-        if dft is None or type(dft) in (int, str, float, bool):
+        if dft is None or type(dft) in (int, bool):
             return dft
-        return pydantic_core.to_jsonable_python(dft, timedelta_mode="iso8601", bytes_mode="utf8")
+        try:
+            encoded = pydantic_core.to_jsonable_python(dft, timedelta_mode="iso8601", bytes_mode="utf8")
+            return in_json_form(encoded)
+        except ValueError as error:  # what pydantic reports of its own is one, too
+            raise PydanticSerializationError(str(error)) from error
+
+
+def in_json_form(value: Any) -> Any:
+    """Return the value.
+
+    Raises:
+        ValueError: JSON cannot express it: it holds NaN, infinity or lone surrogates.
+    """
+    json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    return value
+
+
+def without_infinite_bounds(schema: Any) -> Any:
+    """Leave out bounds that are no finite number: JSON has none that they keep out."""
+    if isinstance(schema, list):
+        return [without_infinite_bounds(part) for part in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        keyword: without_infinite_bounds(part)
+        for keyword, part in cast("JsonSchema", schema).items()
+        if not (keyword in _BOUNDS and isinstance(part, float) and not math.isfinite(part))
+    }
 
 
 def title_of(name: str) -> str:

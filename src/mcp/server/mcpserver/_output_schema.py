@@ -17,7 +17,15 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Union, cast, get_ar
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 from typing_extensions import TypeAliasType, TypedDict, is_typeddict
 
-from mcp.server.mcpserver._json_schema import JsonSchema, SchemaGenerator, may_hold_floats, plain_schema, title_of
+from mcp.server.mcpserver._json_schema import (
+    JsonSchema,
+    SchemaGenerator,
+    in_json_form,
+    may_hold_floats,
+    plain_schema,
+    title_of,
+    without_infinite_bounds,
+)
 from mcp.server.mcpserver._typed_dicts import with_readable_typed_dicts
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.utilities.types import Audio, File, Image
@@ -109,6 +117,7 @@ class Shape:
                     # OUT-D8: older clients know objects only, and one such tool would break their whole list.
                     self._wrapped, self.model = True, None
                     schema = self.make_adapter().json_schema(schema_generator=SchemaGenerator, mode="serialization")
+                schema = in_json_form(without_infinite_bounds(schema))
             except Exception:  # pydantic cannot describe it: a tool with content alone (OUT-D5)
                 return None
         if get_origin(self._annotation) is dict and not self._wrapped:

@@ -10,12 +10,20 @@ from typing import Annotated, Any, Final, cast
 from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 from pydantic.fields import FieldInfo
-from pydantic_core import SchemaValidator, core_schema
+from pydantic_core import SchemaError, SchemaValidator, core_schema
 from typing_extensions import NotRequired, TypedDict
 
 from mcp._protocol.jsonrpc import loads
 from mcp.server.mcpserver._invoke import is_async_callable
-from mcp.server.mcpserver._json_schema import JsonSchema, SchemaGenerator, accepts_text, plain_schema, title_of
+from mcp.server.mcpserver._json_schema import (
+    JsonSchema,
+    SchemaGenerator,
+    accepts_text,
+    in_json_form,
+    plain_schema,
+    title_of,
+    without_infinite_bounds,
+)
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.utilities.context_injection import callable_name, evaluate_hints, is_context_annotation
 
@@ -264,8 +272,9 @@ def build_arguments(signature: Signature, *, parse_json: bool = True, refuse_unk
     fields = {parameter.name: parameter.as_field() for parameter in signature.parameters}
     adapter = _adapter(title, fields, _STRICT_CONFIG if refuse_unknown else _CONFIG)
     try:
-        json_schema = adapter.json_schema(schema_generator=SchemaGenerator)
-    except (PydanticUserError, PydanticSchemaGenerationError, TypeError, NameError) as error:
+        json_schema = without_infinite_bounds(adapter.json_schema(schema_generator=SchemaGenerator))
+        in_json_form(json_schema)
+    except (PydanticUserError, PydanticSchemaGenerationError, SchemaError, TypeError, NameError, ValueError) as error:
         raise _blame(signature, error) from error
 
     def make() -> SchemaValidator:
@@ -303,7 +312,10 @@ def _plain_arguments(
     json_schema: JsonSchema = {"properties": properties, "title": title, "type": "object"}
     if required:
         json_schema["required"] = required
-    return fields, json_schema
+    try:
+        return fields, in_json_form(json_schema)
+    except ValueError:  # a default that is not a number, or a text that is none: pydantic's way knows what to do
+        return None
 
 
 def _adapter(title: str, fields: dict[str, Any], config: ConfigDict = _CONFIG) -> TypeAdapter[dict[str, Any]]:
@@ -316,7 +328,8 @@ def _blame(signature: Signature, error: Exception) -> InvalidSignature:
     """Name the parameter whose type cannot be described."""
     for parameter in signature.parameters:
         try:
-            _adapter("One", {parameter.name: parameter.as_field()}).json_schema(schema_generator=SchemaGenerator)
+            adapter = _adapter("One", {parameter.name: parameter.as_field()})
+            in_json_form(without_infinite_bounds(adapter.json_schema(schema_generator=SchemaGenerator)))
         except Exception:
             reason = getattr(error, "message", str(error)).splitlines()[0]
             return InvalidSignature(
