@@ -9,7 +9,9 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import json
 import logging
+import math
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Optional, Union
@@ -22,6 +24,7 @@ from mcp.server.mcpserver._output import Output, ToolOutput
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.server import MCPServer
 from mcp.server.mcpserver.utilities.types import Audio, Image
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
     AudioContent,
     CallToolResult,
@@ -424,7 +427,31 @@ def test_bytes_that_are_no_text_are_an_error() -> None:
             convert(annotation, b"\xff")
 
 
-@pytest.mark.rule("OUT-21", "OUT-D6")
+@pytest.mark.rule("CASE-39")
+@pytest.mark.parametrize("value", [math.nan, {"a": [math.inf]}, [1, math.nan], {math.nan}])
+async def test_numbers_that_json_cannot_express_are_refused_without_a_schema_as_well(value: Any) -> None:
+    mcp = MCPServer("Lab")
+
+    @mcp.tool(structured_output=False)
+    def plain() -> Any:
+        return value
+
+    @mcp.tool
+    def words() -> dict[str, Any]:
+        return {"text": ["NaN", "Infinity"]}
+
+    @mcp.resource("x://value")
+    def resource() -> Any:
+        return value
+
+    async with connect(mcp) as peer:
+        assert "which is not a finite number" in await peer.text("plain")
+        assert json.loads(await peer.text("words")) == {"text": ["NaN", "Infinity"]}
+        with pytest.raises(MCPError, match="Error reading resource x://value"):
+            await peer.request("resources/read", {"uri": "x://value"})
+
+
+@pytest.mark.rule("OUT-21", "OUT-D6", "CASE-39")
 @pytest.mark.parametrize(
     ("annotation", "value", "text"),
     [

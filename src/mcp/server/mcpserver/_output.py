@@ -44,8 +44,15 @@ def text_of(value: object) -> str:
     """The JSON text of a value, for a reader: two spaces of indent, non-ASCII kept.
 
     Raises:
-        InvalidOutput: It holds bytes that are no text.
+        InvalidOutput: It holds bytes that are no text, or numbers that JSON does not have.
     """
+    text = _json_text(value)
+    if "NaN" in text or "Infinity" in text:  # perhaps in a string
+        json.loads(text, parse_constant=_refuse_constant)
+    return text
+
+
+def _json_text(value: object) -> str:
     try:
         return pydantic_core.to_json(value, indent=2, fallback=repr, inf_nan_mode="constants").decode()
     except PydanticSerializationError as error:
@@ -150,9 +157,11 @@ class Output:
         shape = self._shape
         if shape is None or shape.schema is None:  # no JSON schema after all: content only
             return unstructured(value)
-        # A coroutine is refused there, by a better text than the schema's.
-        content = to_blocks(value) if self._text_copy or inspect.iscoroutine(cast("object", value)) else []
-        return WireResult(content=content, structuredContent=self._dump(shape, value), isError=False)
+        if inspect.iscoroutine(cast("object", value)):
+            to_block(value)  # refuses it, by a better text than the schema's
+        structured = self._dump(shape, value)  # first, since it can say where something is wrong
+        content = to_blocks(value) if self._text_copy else []
+        return WireResult(content=content, structuredContent=structured, isError=False)
 
     def _model(self, value: Any) -> ToolOutput:
         """The short way for an instance of the declared model: it was validated when it was made."""
@@ -164,7 +173,7 @@ class Output:
         structured = value.model_dump(mode="json", by_alias=True)
         if shape.may_hold_floats:
             _refuse_non_finite(structured)
-            _refuse_hidden(value)
+            text_of(value)  # and untyped members, where pydantic has put `null` in their place already
         content = [_text(text_of(value))] if self._text_copy else []
         return WireResult(content=content, structuredContent=structured, isError=False)
 
@@ -189,11 +198,11 @@ class Output:
             structured = adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True)
         except ValidationError as error:
             raise InvalidOutput(_explain(error)) from error
-        except (PydanticSerializationError, UnicodeEncodeError) as error:  # the latter: surrogates in keys
+        except (PydanticSerializationError, UnicodeError) as error:  # the latter: surrogates in keys, bytes
             raise InvalidOutput("the returned value cannot be expressed as JSON") from error
         if shape.may_hold_floats:
             _refuse_non_finite(structured)
-            _refuse_hidden(value)
+            text_of(value)  # and untyped members, where pydantic has put `null` in their place already
         return structured
 
 
@@ -229,13 +238,6 @@ def _refuse_non_finite(value: object, where: str = "") -> None:
     elif isinstance(value, list):
         for index, item in enumerate(cast("list[object]", value)):
             _refuse_non_finite(item, f"{where}.{index}" if where else str(index))
-
-
-def _refuse_hidden(value: object) -> None:
-    """The same for untyped members, where pydantic has put `null` in their place already."""
-    text = text_of(value)
-    if "NaN" in text or "Infinity" in text:  # perhaps in a string
-        json.loads(text, parse_constant=_refuse_constant)
 
 
 def _refuse_constant(constant: str) -> None:
