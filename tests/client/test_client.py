@@ -206,7 +206,7 @@ async def test_a_client_may_be_entered_and_left_in_different_tasks() -> None:
 # --- negotiation ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("CLIENT-20")
+@pytest.mark.rule("CLIENT-20", "DISC-06")
 async def test_a_pin_sends_nothing_and_assumes_nothing() -> None:
     server = Scripted()
     async with Client(server, mode="2026-07-28") as client:
@@ -355,6 +355,7 @@ async def test_a_verb_is_sent_whatever_the_server_advertised() -> None:
     assert (caught.value.code, caught.value.data) == (METHOD_NOT_FOUND, "prompts/list")
 
 
+@pytest.mark.rule("SCOMP-02", "SCOMP-05")
 async def test_completion_sends_reference_argument_and_context() -> None:
     done = {"resultType": "complete", "completion": {"values": ["v1"]}}
     server = Scripted(completion__complete=done)
@@ -524,7 +525,7 @@ async def never(request: OutgoingRequest, on_notification: OnNotification) -> di
     raise AssertionError
 
 
-@pytest.mark.rule("CLIENT-68", "CLIENT-69", "CLIENT-D14", "CLIENT-71", "SESSION-17", "TROUBLE-7")
+@pytest.mark.rule("CLIENT-68", "CLIENT-69", "CLIENT-D14", "CLIENT-71", "SESSION-17", "TROUBLE-7", "TOOL-S-09")
 @pytest.mark.parametrize(("of_client", "of_call"), [(None, 0.01), (60.0, 0.01), (0.01, None), (60.0, 0.0)])
 async def test_a_call_times_out_by_its_own_limit_or_the_clients(of_client: float | None, of_call: float | None) -> None:
     server = Scripted(tools__call=never)

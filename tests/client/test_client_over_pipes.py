@@ -167,7 +167,7 @@ async def test_a_second_refusal_of_a_slow_server_is_raised(monkeypatch: pytest.M
             raise AssertionError("connected")
 
 
-@pytest.mark.rule("CLIENT-27", "TROUBLE-6")
+@pytest.mark.rule("CLIENT-27", "TROUBLE-6", "DISC-07")
 async def test_a_server_that_ends_on_the_probe_is_a_closed_connection() -> None:
     async def serve(server: RawServer) -> None:
         await server.request("server/discover")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 
 import pytest
@@ -38,13 +37,3 @@ def test_a_listed_text_is_said_somewhere(text: str) -> None:
     said = joined(SOURCE)
     assert fragments(text)
     assert [part for part in fragments(text) if part not in said] == []
-
-
-@pytest.mark.rule("TROUBLE-28")
-def test_programs_of_version_1_are_told_what_became_of_the_names() -> None:
-    with pytest.raises(ModuleNotFoundError) as caught:
-        importlib.import_module("mcp.server.fastmcp")
-    assert str(caught.value).startswith(
-        "No module named 'mcp.server.fastmcp'. This is the API of mcp 2.x, where FastMCP "
-    )
-    assert "MCPServer" in str(caught.value)

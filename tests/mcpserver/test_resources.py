@@ -586,7 +586,7 @@ async def test_direct_calls_return_contents_and_raise() -> None:
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 
-@pytest.mark.rule("URI-23", "URI-24", "URI-25", "URI-26", "RES-23")
+@pytest.mark.rule("URI-23", "URI-24", "URI-25", "URI-26", "RES-23", "SRES-26")
 async def test_values_that_leave_their_place_look_like_unknown_resources() -> None:
     mcp = MCPServer("Lab")
 

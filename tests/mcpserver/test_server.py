@@ -372,7 +372,7 @@ async def test_run_inside_an_event_loop_names_the_method_to_await() -> None:
         MCPServer("Lab").run("streamable-http")
 
 
-@pytest.mark.rule("DEPR-12")
+@pytest.mark.rule("DEPR-12", "TROUBLE-28")
 @pytest.mark.parametrize("module", ["mcp.server.fastmcp", "mcp.server.fastmcp.prompts.base"])
 def test_the_module_of_version_1_says_what_it_is_called_now(module: str) -> None:
     with pytest.raises(ModuleNotFoundError, match=r"renamed to MCPServer .* pin 'mcp<2'"):

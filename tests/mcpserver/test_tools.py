@@ -124,7 +124,7 @@ async def test_descriptions_are_docstrings_without_their_indentation() -> None:
     assert second.description == ""
 
 
-@pytest.mark.rule("TOOLS-5")
+@pytest.mark.rule("TOOLS-5", "TOOL-D-19")
 def test_an_unusual_name_is_registered_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     mcp = MCPServer("Lab")
     mcp.add_tool(add, name="add numbers")
@@ -133,7 +133,7 @@ def test_an_unusual_name_is_registered_with_a_warning(caplog: pytest.LogCaptureF
     assert record.getMessage() == 'Tool name validation warning for "add numbers":'
 
 
-@pytest.mark.rule("TOOLS-6", "CASE-54", "TROUBLE-26")
+@pytest.mark.rule("TOOLS-6", "CASE-54", "TROUBLE-26", "TOOL-D-15")
 async def test_of_two_tools_with_one_name_the_first_stays(caplog: pytest.LogCaptureFixture) -> None:
     mcp = MCPServer("Lab")
     mcp.add_tool(add, description="first")

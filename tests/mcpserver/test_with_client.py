@@ -165,7 +165,7 @@ async def test_a_call_can_be_given_up() -> None:
         assert not (await client.call_tool("add", {"a": 1})).is_error
 
 
-@pytest.mark.rule("VER-C-12", "BASE-S-08")
+@pytest.mark.rule("VER-C-12", "BASE-S-08", "TOOL-L-05", "TOOL-L-07")
 async def test_every_connection_lists_the_same_in_the_order_of_registration() -> None:
     mcp = lab()
     for mode in ("auto", "legacy", "auto"):

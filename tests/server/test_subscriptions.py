@@ -79,6 +79,7 @@ class Stream:
         return [method.removeprefix("notifications/") for method, _ in self.frames]
 
 
+@pytest.mark.rule("TOOL-L-09", "SRES-12")
 @pytest.mark.rule(
     "SUBS-1", "SUBS-11", "SUBS-13", "SUBS-14", "SUBS-15", "SUB-02", "SUB-03", "SUB-06", "SUB-08", "SUB-12"
 )

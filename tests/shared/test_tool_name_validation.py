@@ -19,7 +19,7 @@ def test_names_inside_the_rule_pass_in_silence(name: str, caplog: pytest.LogCapt
     assert not caplog.records
 
 
-@pytest.mark.rule("TOOLS-5")
+@pytest.mark.rule("TOOLS-5", "TOOL-D-11", "TOOL-D-13", "TOOL-D-14")
 @pytest.mark.parametrize(
     ("name", "valid", "warnings"),
     [

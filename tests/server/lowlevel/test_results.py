@@ -212,7 +212,7 @@ async def test_freshness_comes_from_the_handler_then_the_hint_then_the_default()
     ]
 
 
-@pytest.mark.rule("MRTR-S-29")
+@pytest.mark.rule("MRTR-S-29", "CACHE-S-02")
 async def test_questions_carry_no_freshness() -> None:
     result = await outcome(answering(types.InputRequiredResult(request_state="s"), "resources/read"), "resources/read")
     assert result["resultType"] == "input_required"
