@@ -85,10 +85,6 @@ NAMES: dict[str, set[str]] = {
     "mcp": {
         "ClientSessionGroup",  # is missing
     },
-    "mcp.server.mcpserver.tools.base": {
-        "Tool[resolved_params]",  # is missing
-        "Tool[resolver_plans]",  # is missing
-    },
     "mcp.server.streamable_http": {
         "StreamableHTTPServerTransport",  # is missing
     },

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import logging
 import threading
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import InvalidSignature, ToolError, UnexpectedToolError
+from mcp.server.mcpserver.resolve.markers import Resolve
 from mcp.server.mcpserver.server import MCPServer
 from mcp.server.mcpserver.tools import Tool, ToolManager
 from mcp.shared.exceptions import MCPError
@@ -344,6 +345,25 @@ def test_a_tool_tells_what_it_found_out() -> None:
     assert (tool.name, tool.is_async, tool.context_kwarg) == ("f", False, "context")
     assert list(tool.parameters["properties"]) == ["x"]
     assert tool.output_schema is not None
+    assert (tool.resolved_params, tool.resolver_plans) == ({}, {})
+
+
+def find_user() -> str:
+    return "Ann"
+
+
+def find_cart(user: Annotated[str, Resolve(find_user)]) -> str:
+    return f"cart of {user}"
+
+
+def pay(amount: int, cart: Annotated[str, Resolve(find_cart)]) -> None: ...
+
+
+def test_a_tool_tells_who_fills_the_parameters_that_clients_do_not() -> None:
+    tool = Tool.from_function(pay)
+    assert list(tool.resolver_plans.values()) == [find_user, find_cart]
+    assert {name: tool.resolver_plans[key] for name, key in tool.resolved_params.items()} == {"cart": find_cart}
+    assert not {"resolved_params", "resolver_plans"} & tool.model_dump().keys()
 
 
 @pytest.mark.rule("TOOLS-18", "TOOLS-19", "TOOLS-D3")

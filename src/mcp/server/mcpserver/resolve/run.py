@@ -81,6 +81,16 @@ class ResolvePlan:
         """The parameters it fills."""
         return self._graph.parameters.keys()
 
+    @property
+    def resolved(self) -> dict[str, str]:
+        """The key of the resolver that fills each parameter."""
+        return {name: source.node.key for name, source in self._graph.parameters.items()}
+
+    @property
+    def resolvers(self) -> dict[str, Callable[..., Any]]:
+        """All resolvers by their keys, each before those that wait for it."""
+        return {node.key: node.fn for node in self._graph.nodes}
+
     async def run(
         self,
         arguments: Mapping[str, Any],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -48,6 +48,8 @@ class Tool(BaseModel):
         annotations: Hints about its behaviour.
         icons: Icons.
         meta: The `_meta` of its listing.
+        resolved_params: The key of the resolver that fills each parameter which no client fills.
+        resolver_plans: All its resolvers by their keys, each before those that wait for it.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=True)
@@ -63,6 +65,8 @@ class Tool(BaseModel):
     annotations: ToolAnnotations | None = None
     icons: list[Icon] | None = None
     meta: dict[str, Any] | None = None
+    resolved_params: dict[str, Any] = Field(default_factory=dict[str, Any], exclude=True)
+    resolver_plans: dict[Hashable, Any] = Field(default_factory=dict[Hashable, Any], exclude=True)
 
     @property
     def output_schema(self) -> dict[str, Any] | None:
@@ -131,6 +135,8 @@ class Tool(BaseModel):
             annotations=annotations,
             icons=icons,
             meta=meta,
+            resolved_params={} if function.plan is None else function.plan.resolved,
+            resolver_plans={} if function.plan is None else function.plan.resolvers,
         )
 
     def as_listed(self) -> types.Tool:
