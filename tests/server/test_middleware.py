@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict
 from contextvars import ContextVar
 from typing import Any
 
@@ -10,6 +11,7 @@ import anyio
 import pytest
 
 import mcp_types as types
+from mcp.client.client import Client
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.mcpserver.context import Context as ToolContext
@@ -139,6 +141,62 @@ async def test_what_it_raises_is_answered_like_a_handlers(error: Exception, answ
             await call(client)
     found = (raised.value.code, raised.value.message, raised.value.data)
     assert found == (answer or (-32603, "Internal server error", None))
+
+
+QUESTION: dict[str, Any] = {
+    "resultType": "input_required",
+    "inputRequests": {
+        "q": {
+            "method": "elicitation/create",
+            "params": {"mode": "form", "message": "m", "requestedSchema": {"type": "object", "properties": {}}},
+        }
+    },
+}
+
+
+@pytest.mark.rule("MW-10", "MRTR-D1")
+@pytest.mark.parametrize("make_result", [dict, OrderedDict, types.InputRequiredResult.model_validate])
+async def test_a_question_of_its_own_is_checked_like_a_handlers(make_result: Any) -> None:
+    async def ask(ctx: Context, call_next: CallNext) -> HandlerResult:
+        return make_result(QUESTION) if ctx.method == "tools/call" else await call_next(ctx)
+
+    server = make()
+    server.middleware.append(ask)
+    async with caller(server) as client:
+        with pytest.raises(MCPError, match="form elicitation capability required by input request 'q'") as raised:
+            await call(client)
+        assert raised.value.code == -32021
+        able = meta({"elicitation": {"form": {}}})
+        result = await client.call("tools/call", {"name": "x"}, request_meta=able)
+        assert result["inputRequests"] == QUESTION["inputRequests"]
+        assert result["_meta"] == {"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "1"}}
+
+
+@pytest.mark.rule("MRTR-10")
+@pytest.mark.parametrize("make_result", [dict, OrderedDict, types.InputRequiredResult.model_validate])
+async def test_a_question_of_its_own_is_no_answer_on_a_legacy_session(make_result: Any) -> None:
+    async def ask(ctx: Context, call_next: CallNext) -> HandlerResult:
+        return make_result(QUESTION) if ctx.method == "tools/call" else await call_next(ctx)
+
+    server = make()
+    server.middleware.append(ask)
+    async with Client(server, mode="legacy") as client:
+        with pytest.raises(MCPError, match="Handler returned an invalid result") as raised:
+            await client.call_tool("x")
+    assert raised.value.code == -32603
+
+
+@pytest.mark.rule("MW-10")
+@pytest.mark.parametrize("requests", [{"q": {"method": "ping"}}, {}, 5])
+async def test_a_malformed_question_of_its_own_is_the_servers_failure(requests: Any) -> None:
+    async def ask(ctx: Context, call_next: CallNext) -> HandlerResult:
+        return {"resultType": "input_required", "inputRequests": requests}
+
+    server = make()
+    server.middleware.append(ask)
+    async with caller(server) as client:
+        with pytest.raises(MCPError, match="Handler returned an invalid result"):
+            await call(client)
 
 
 @pytest.mark.rule("MW-10", "MW-D1")

@@ -13,14 +13,14 @@ from typing_extensions import TypeVar
 import mcp_types as types
 from mcp._engine.scope import RequestScope
 from mcp._protocol.codec import InvalidHandlerResult, WireResult, decode_params, encode_result
-from mcp._protocol.era import MODERN, defines_notification, defines_request
+from mcp._protocol.era import MODERN, Era, defines_notification, defines_request
 from mcp._protocol.errors import invalid_params, method_not_found, to_error
 from mcp.server._asking import check_input_requests, url_elicitation_to_input_required
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
-from mcp_types import RequestParamsMeta
+from mcp_types import SERVER_INFO_META_KEY, RequestParamsMeta
 
 logger = logging.getLogger(__name__)
 
@@ -174,9 +174,7 @@ async def handle_request(server: HandlerTable, scope: RequestScope) -> dict[str,
     ctx = _context(scope)
     try:
         result = await server.chain(ctx)
-        if isinstance(result, dict) and "resultType" in result:
-            return result
-        if scope.era is not MODERN and isinstance(result, dict):
+        if isinstance(result, dict) and _is_finished(result, scope.era):
             return result
         # What a middleware returned in place of a handler is written like a handler's own.
         return server.chain.encode(ctx, result)
@@ -197,6 +195,14 @@ async def handle_notification(server: HandlerTable, scope: RequestScope) -> None
         logger.exception("handler for %r raised", scope.method)
     finally:
         scope.finished = True
+
+
+def _is_finished(result: dict[str, Any], era: Era) -> bool:
+    """Whether a result can be the work of `Chain.encode`, so that it is sent as it is."""
+    if result.get("resultType") == "input_required":
+        # One that a middleware made is not checked yet; a handler's bears the stamp. Legacy revisions know neither.
+        return era is MODERN and SERVER_INFO_META_KEY in (result.get("_meta") or ())
+    return era is not MODERN or "resultType" in result
 
 
 def _context(scope: RequestScope) -> ServerRequestContext[Any, Any]:
