@@ -1,13 +1,18 @@
 """Questions in results: what a client must have declared, and exceptions that become questions."""
 
+import copy
 import hashlib
 import json
 from base64 import urlsafe_b64encode
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
+from mcp._protocol.canonical import canonical_json, digest
+from mcp._protocol.capabilities import missing_capability
 from mcp._protocol.codec import encode_input_request
 from mcp.server._asking import carry_state, check_input_requests, url_elicitation_to_input_required
 from mcp.server._questions import FormQuestion, RootsQuestion, SamplingQuestion, UrlQuestion, digest_of
@@ -112,6 +117,53 @@ def test_a_question_is_recognised_by_what_the_modern_wire_shows_of_it() -> None:
         assert len(question.digest) == 22
     assert url.digest == UrlQuestion("m", "https://a/b", "second id").digest
     assert form.digest != FormQuestion("Naïve", Login).digest
+
+
+class Number(BaseModel):
+    """Fields of all kinds."""
+
+    count: int = Field(default=1, ge=0)
+    share: float = 0.5
+    sure: bool | None = None
+    colour: Literal["red", "blue"] = "red"
+    some: list[Literal["a", "b"]] = []
+
+
+class Nothing(BaseModel):
+    pass
+
+
+@pytest.mark.rule("MRTR-22", "MRTR-37")
+@given(st.text(st.characters()), st.sampled_from([Login, Number, Nothing]))
+def test_a_form_is_the_same_question_with_and_without_models(message: str, schema: type[BaseModel]) -> None:
+    question = FormQuestion(message, schema)
+    request = question.request()
+
+    assert question.wire() == encode_input_request(request)
+    assert question.digest == digest_of(request) == digest(canonical_json(question.wire()))
+    elicitation: tuple[Any, ...] = (None, {}, {"form": {}}, {"url": {}})
+    for declared in elicitation:
+        client = capabilities(elicitation=declared)
+        assert question.missing_capability(client) == missing_capability(request, client)
+
+
+@pytest.mark.parametrize("message", [5, None, b"text"])
+def test_a_message_that_is_no_text_is_no_question(message: Any) -> None:
+    with pytest.raises(TypeError, match=f"must be a str, got {type(message).__name__}"):
+        FormQuestion(message, Login)
+
+
+def test_what_becomes_of_one_question_does_not_change_the_next() -> None:
+    question = FormQuestion("m", Number)
+    expected = copy.deepcopy((question.request(), question.wire()))
+    request, wire = question.request(), question.wire()
+    assert isinstance(request.params, ElicitRequestFormParams)
+    for schema in (request.params.requested_schema, wire["params"]["requestedSchema"]):
+        schema["properties"]["count"]["title"] = "changed"
+        schema["properties"]["more"] = {}
+
+    assert (question.request(), question.wire()) == expected
+    assert (FormQuestion("m", Number).request(), FormQuestion("m", Number).wire()) == expected
 
 
 @pytest.mark.rule("MRTR-22")

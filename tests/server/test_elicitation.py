@@ -246,6 +246,24 @@ def test_a_model_is_rendered_once_and_callers_get_copies() -> None:
     assert render_elicitation_schema(Login)["properties"]["username"]["title"] == "Username"
 
 
+@pytest.mark.parametrize("default", [float("inf"), float("-inf"), float("nan")])
+def test_a_default_that_json_cannot_carry_stays_with_the_model(default: float) -> None:
+    class Limit(BaseModel):
+        most: float = default
+
+    assert render_elicitation_schema(Limit)["properties"] == {"most": {"title": "Most", "type": "number"}}
+    assert repr(Form(Limit).read({}).most) == repr(default)
+
+
+@pytest.mark.parametrize("value", [float("nan"), {"y": [float("inf")]}])
+def test_a_schema_that_json_cannot_carry_is_refused_by_name(value: object) -> None:
+    class Odd(BaseModel):
+        a: str = Field(json_schema_extra={"x": value})  # pyright: ignore[reportArgumentType]
+
+    with pytest.raises(TypeError, match=r"Elicitation schema 'Odd' cannot be sent: "):
+        Form(Odd)
+
+
 def test_aliases_name_the_fields() -> None:
     class Filled(BaseModel):
         one: str = Field(alias="theOne")

@@ -83,8 +83,8 @@ runs_in_callers_task: ContextVar[bool] = ContextVar("runs_in_callers_task", defa
 class DirectLink:
     """A link to a server in the same process: the request runs in the caller's task, with no bytes in between.
 
-    Values cross as they would on a wire: the server gets its own copy of the arguments, the client gets a result in
-    wire form and errors without the server's own exception objects.
+    Values cross as they would on a wire: the server gets its own copy of arguments and answers, the client gets a
+    result in wire form and errors without the server's own exception objects.
 
     Args:
         handle: Handles one request, raising `MCPError` for every failure.
@@ -163,14 +163,15 @@ def _own_error(error: MCPError) -> MCPError:
 
 
 def _own_copy(params: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Copy what the server could change under the client's hands; `arguments` crosses as JSON does."""
+    """Copy what the server could change under the client's hands; arguments and answers cross as JSON does."""
     if params is None:
         return None
     copied = dict(params)
-    if arguments := copied.get("arguments"):
-        text = dumps(arguments)
-        try:
-            copied["arguments"] = loads(text)
-        except ValueError:  # nested too deeply, or a number too long: no server could read it from a wire either
-            raise MCPError(PARSE_ERROR, PARSE_ERROR_TEXT) from None
+    for member in ("arguments", "inputResponses"):
+        if value := copied.get(member):
+            text = dumps(value)
+            try:
+                copied[member] = loads(text)
+            except ValueError:  # nested too deeply, or a number too long: no server could read it from a wire either
+                raise MCPError(PARSE_ERROR, PARSE_ERROR_TEXT) from None
     return copied

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final, Generic, NamedTuple, cast
@@ -12,7 +13,7 @@ from typing_extensions import TypeVar
 
 from mcp._protocol.canonical import canonical_json
 from mcp._protocol.codec import modern_form_schema
-from mcp._protocol.jsonrpc import dumps
+from mcp._protocol.jsonrpc import dumps, loads
 
 ModelT = TypeVar("ModelT", bound=BaseModel, default=BaseModel)
 
@@ -25,15 +26,17 @@ class _Rendered(NamedTuple):
     """What a model class renders to.
 
     Attributes:
-        schema: The schema to send. Shared: it must not be changed.
+        schema: The JSON of the schema. As text, nobody can change what all share, and reading it is a cheap copy.
         modern: The JSON of the part of the schema that the modern protocol sends.
         canonical: The canonical JSON of the same.
+        properties: The names of the properties.
         optional: The properties that the model wants but the user may leave out; they are `None` then.
     """
 
-    schema: dict[str, Any]
+    schema: bytes
     modern: bytes
     canonical: bytes
+    properties: frozenset[str]
     optional: tuple[str, ...]
 
 
@@ -50,7 +53,7 @@ class Form(Generic[ModelT]):
         rendered: What it renders to.
 
     Raises:
-        TypeError: It is no model class, or not a flat one.
+        TypeError: It is no model class, or not a flat one, or says what JSON cannot.
     """
 
     __slots__ = ("model", "rendered")
@@ -61,6 +64,14 @@ class Form(Generic[ModelT]):
             rendered = _rendered[model] = _render(model)
         self.model = model
         self.rendered = rendered
+
+    def schema(self) -> dict[str, Any]:
+        """Return the schema, in a copy of the caller's own."""
+        return loads(self.rendered.schema)
+
+    def modern_schema(self) -> dict[str, Any]:
+        """The same for the part that the modern protocol sends."""
+        return loads(self.rendered.modern)
 
     def read(self, content: Mapping[str, Any]) -> ModelT:
         """Turn a filled-in form into an instance of the model.
@@ -75,7 +86,7 @@ class Form(Generic[ModelT]):
     def bad_members(self, error: ValidationError) -> list[str]:
         """Name the members that do not fit, without their values and only those that the form has."""
         first = (str(detail["loc"][0]) for detail in error.errors() if detail["loc"])
-        return [name for name in dict.fromkeys(first) if name in self.rendered.schema["properties"]]
+        return [name for name in dict.fromkeys(first) if name in self.rendered.properties]
 
 
 def _render(model: type[BaseModel]) -> _Rendered:
@@ -94,6 +105,8 @@ def _render(model: type[BaseModel]) -> _Rendered:
         if nullable:
             optional.append(name)
         plain = _with_inline_choices(name, plain, definitions)
+        if _is_non_finite(plain.get("default")):
+            del plain["default"]
         if not _is_primitive(plain):
             raise TypeError(
                 f"Elicitation schema field {name!r} rendered as {plain}, which is not a valid PrimitiveSchemaDefinition"
@@ -104,8 +117,17 @@ def _render(model: type[BaseModel]) -> _Rendered:
     optional = [name for name in required if name in optional]
     if required := [name for name in required if name not in optional]:
         schema["required"] = required
-    modern = modern_form_schema(schema)
-    return _Rendered(schema, dumps(modern), canonical_json(modern), tuple(optional))
+    try:
+        text = dumps(schema)
+    except ValueError as error:
+        raise TypeError(f"Elicitation schema {model.__name__!r} cannot be sent: {error}") from error
+    modern = modern_form_schema(loads(text))
+    return _Rendered(text, dumps(modern), canonical_json(modern), frozenset(properties), tuple(optional))
+
+
+def _is_non_finite(default: object) -> bool:
+    """Whether a default is a number that JSON has no form for. The form does not show it, and the model has it."""
+    return isinstance(default, float) and not math.isfinite(default)
 
 
 def _without_null(rendered: dict[str, Any]) -> tuple[dict[str, Any], bool]:

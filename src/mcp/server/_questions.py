@@ -11,7 +11,6 @@ from typing_extensions import TypeVar
 from mcp._protocol.canonical import canonical_json, digest
 from mcp._protocol.capabilities import missing_capability, missing_elicitation
 from mcp._protocol.codec import encode_input_request
-from mcp._protocol.jsonrpc import loads
 from mcp.server._forms import Form
 from mcp.server.elicitation import (
     ElicitationResult,
@@ -97,12 +96,14 @@ class FormQuestion(_Elicitation[ElicitationResult[ModelT]]):
     """Asks the user to fill in a form.
 
     Raises:
-        TypeError: The schema is no model class, or has a field that no form can hold.
+        TypeError: The message is no text, or the schema no model class, or it has a field that no form can hold.
     """
 
     __slots__ = ("_form", "_message")
 
     def __init__(self, message: str, schema: type[ModelT]) -> None:
+        if not isinstance(message, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"The message of a question must be a str, got {type(message).__name__}")
         self._form = Form(schema)
         self._message = message
         # What `canonical_json` makes of the request, put together: the schema's part is made once for each class.
@@ -114,15 +115,14 @@ class FormQuestion(_Elicitation[ElicitationResult[ModelT]]):
     def request(self) -> ElicitRequest:
         """Return what is sent."""
         return ElicitRequest(
-            params=ElicitRequestFormParams(message=self._message, requested_schema=self._form.rendered.schema)
+            params=ElicitRequestFormParams(message=self._message, requested_schema=self._form.schema())
         )
 
     def wire(self) -> dict[str, Any]:
         """Return what is sent on the modern wire."""
-        schema = loads(self._form.rendered.modern)
         return {
             "method": "elicitation/create",
-            "params": {"mode": "form", "message": self._message, "requestedSchema": schema},
+            "params": {"mode": "form", "message": self._message, "requestedSchema": self._form.modern_schema()},
         }
 
     def missing_capability(self, declared: ClientCapabilities) -> tuple[str, dict[str, Any]] | None:

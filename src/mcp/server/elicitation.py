@@ -6,7 +6,6 @@ The functions here ask in the middle of a request, which takes a legacy session.
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any, Generic, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -103,7 +102,7 @@ def render_elicitation_schema(schema: type[BaseModel]) -> dict[str, Any]:
     Raises:
         TypeError: A field is none of these.
     """
-    return deepcopy(Form(schema).rendered.schema)
+    return Form(schema).schema()
 
 
 async def elicit_with_validation(
@@ -127,7 +126,7 @@ async def elicit_with_validation(
         TypeError: The schema has a field that no form can hold.
     """
     form = Form(schema)
-    result = await session.elicit_form(message, deepcopy(form.rendered.schema), related_request_id)
+    result = await session.elicit_form(message, form.schema(), related_request_id)
     return read_form_answer(form, result)
 
 

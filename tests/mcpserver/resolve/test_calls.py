@@ -1,7 +1,8 @@
 """Whole calls: a client that answers, a server with resolvers."""
 
 import logging
-from typing import Annotated, Any
+from copy import deepcopy
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
@@ -19,6 +20,7 @@ from mcp_types import (
     CallToolResult,
     CreateMessageRequestParams,
     CreateMessageResult,
+    ElicitRequestFormParams,
     ElicitRequestParams,
     ElicitRequestURLParams,
     ElicitResult,
@@ -460,3 +462,96 @@ async def test_a_refused_url_visit_is_a_tool_error_and_elsewhere_a_protocol_erro
     assert result.is_error
     assert text_of(result) == "Error executing tool tool: URL elicitation was decline"
     assert caught.value.code == -32603
+
+
+class Share(BaseModel):
+    share: float
+
+
+class Choice(BaseModel):
+    some: list[Literal["a", "b"]]
+
+
+async def ask_share() -> Elicit[Share]:
+    return Elicit("What share?", Share)
+
+
+async def ask_choice(share: Annotated[Share, Resolve(ask_share)]) -> Elicit[Choice]:
+    return Elicit("Which?", Choice)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+async def test_an_answer_that_json_cannot_carry_fails_at_the_client(value: float) -> None:
+    mcp = MCPServer("s")
+
+    @mcp.tool()
+    def once(share: Annotated[Share, Resolve(ask_share)]) -> None: ...
+
+    @mcp.tool()
+    def twice(choice: Annotated[Choice, Resolve(ask_choice)]) -> None: ...
+
+    async with Client(mcp, elicitation_callback=User(share=value)) as client:
+        for tool in ("once", "twice"):
+            with pytest.raises(ValueError, match=r"no form for NaN or infinity, found at .*:ask_share\.content\.share"):
+                await client.call_tool(tool)
+
+
+async def test_a_server_cannot_change_an_answer_under_the_clients_hands() -> None:
+    mcp = MCPServer("s")
+
+    @mcp.tool()
+    def choose(choice: Annotated[Choice, Resolve(ask_choice)]) -> str:
+        choice.some.append("b")
+        return ",".join(choice.some)
+
+    async def meddle(ctx: ServerRequestContext, call_next: CallNext) -> HandlerResult:
+        answers: dict[str, Any] = (ctx.params or {}).get("inputResponses", {})
+        for answer in answers.values():
+            answer["content"].get("some", []).append("b")
+            answer["content"]["more"] = 1
+        return await call_next(ctx)
+
+    mcp.middleware.append(meddle)
+    share = ElicitResult(action="accept", content={"share": 1})
+    choice = ElicitResult(action="accept", content={"some": ["a"]})
+    async with Client(mcp, elicitation_callback=User(share, choice)) as client:
+        result = await client.call_tool("choose")
+    assert result.structured_content == {"result": "a,b,b"}
+    assert (share.content, choice.content) == ({"share": 1}, {"some": ["a"]})
+
+
+async def test_a_direct_caller_cannot_change_what_clients_are_asked() -> None:
+    mcp = MCPServer("s")
+
+    @mcp.tool()
+    def tool(login: Annotated[Login, Resolve(ask_login)]) -> None: ...
+
+    @mcp.prompt()
+    def prompt(login: Annotated[Login, Resolve(ask_login)]) -> str:
+        return login.username
+
+    @mcp.resource("x://{name}")
+    def resource(name: str, login: Annotated[Login, Resolve(ask_login)]) -> str:
+        return login.username
+
+    found: list[Any] = []
+
+    @mcp.tool()
+    async def direct(context: Context) -> None:
+        for result in (
+            await mcp.call_tool("tool", {}, context=context),
+            await mcp.get_prompt("prompt", {}, context=context),
+            await mcp.read_resource("x://y", context=context),
+        ):
+            assert isinstance(result, InputRequiredResult)
+            [request] = (result.input_requests or {}).values()
+            assert isinstance(request.params, ElicitRequestFormParams)
+            found.append(deepcopy(request.params.requested_schema))
+            request.params.requested_schema["properties"]["username"]["title"] = "changed"
+
+    user = User(username="bob")
+    async with Client(mcp, elicitation_callback=user) as client:
+        for _ in range(2):
+            assert not (await client.call_tool("direct")).is_error
+    assert len(found) == 6
+    assert all(schema == found[0] for schema in found)
