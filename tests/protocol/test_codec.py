@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 import mcp_types as types
@@ -14,6 +16,9 @@ from mcp._protocol.codec import (
     WireResult,
     decode_params,
     decode_result,
+    encode_input_request,
+    encode_input_required,
+    encode_input_response,
     encode_input_responses,
     encode_result,
 )
@@ -160,3 +165,59 @@ def test_the_description_of_a_misfit_holds_no_values() -> None:
     problems = describe(raised.value)
     assert {tuple(p["loc"]) for p in problems} == {("name",), ("arguments",)}
     assert "hunter2" not in str(problems)
+
+
+class OwnRequest(types.ElicitRequest):
+    """Takes the long way, as every class but the protocol's own does."""
+
+
+class OwnResult(types.ElicitResult):
+    """The same for an answer."""
+
+
+class OwnQuestions(types.InputRequiredResult):
+    """The same for a result."""
+
+
+TEXTS = st.text(st.characters(), max_size=5)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(TEXTS, children, max_size=3),
+    max_leaves=8,
+)
+SCHEMAS = st.fixed_dictionaries(
+    {"type": st.just("object"), "properties": st.dictionaries(TEXTS, st.dictionaries(TEXTS, JSON, max_size=3))},
+    optional={"title": TEXTS, "required": st.lists(TEXTS), "$schema": TEXTS, "additionalProperties": st.booleans()},
+)
+
+
+@pytest.mark.rule("MRTR-22")
+@given(TEXTS, SCHEMAS, st.none() | TEXTS)
+@example("m", {"type": "object", "properties": {"\ud800": {"type": "string"}}}, None)
+def test_the_short_way_of_a_question_writes_what_the_long_way_does(
+    message: str, schema: dict[str, Any], state: str | None
+) -> None:
+    params = types.ElicitRequestFormParams(message=message, requested_schema=schema)
+    request, own = types.ElicitRequest(params=params), OwnRequest(params=params)
+    wire = encode_input_request(request)
+
+    assert wire == encode_input_request(own)
+    assert wire["params"]["requestedSchema"]["properties"] is not schema["properties"]
+    short = types.InputRequiredResult(input_requests={"k": request}, request_state=state)
+    long = OwnQuestions(input_requests={"k": request}, request_state=state)
+    assert encode_input_required(short) == encode_input_required(long)
+
+
+@given(
+    st.sampled_from(["accept", "decline", "cancel"]),
+    st.none()
+    | st.dictionaries(
+        st.text(max_size=5),
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS | st.lists(TEXTS, max_size=3),
+        max_size=3,
+    ),
+)
+def test_the_short_way_of_an_answer_writes_what_the_long_way_does(action: Any, content: Any) -> None:
+    short = types.ElicitResult(action=action, content=content, _meta={"k": "v"})
+    long = OwnResult(action=action, content=content, _meta={"k": "v"})
+    assert encode_input_response(short) == encode_input_response(long)

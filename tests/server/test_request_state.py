@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Coroutine
@@ -615,6 +616,38 @@ def test_bytes_that_are_no_claims_are_refused() -> None:
         assert reject(side, call_context(requestState=forge(payload))) == "malformed", payload
     endless = json.dumps({**good, "exp": math.inf}).encode()
     assert reject(side, call_context(requestState=forge(endless))) == "malformed"
+
+
+@pytest.mark.parametrize(("member", "time"), [("iat", 10**400), ("exp", -(10**400))])
+def test_a_time_that_no_float_can_hold_is_compared_like_any_other(member: str, time: int) -> None:
+    side = boundary(codec=PlainCodec())
+    claims = claims_of(mint(side, call_context(), "S"))
+
+    assert reject(side, call_context(requestState=forge({**claims, member: time}))) == "expired"
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Tagged(ServerRequestContext[Any, Any]):
+    """A context that a middleware made of its own."""
+
+    tag: str
+
+
+def test_a_middlewares_own_kind_of_context_survives_every_round() -> None:
+    side, handler = boundary(), Handler()
+    token = mint(side, call_context(), "S")
+
+    for ctx in (call_context(), call_context(requestState=token)):
+        members = {field.name: getattr(ctx, field.name) for field in dataclasses.fields(ctx)}
+        run(side(Tagged(**members, tag="mine"), handler))
+
+    assert [(type(ctx), getattr(ctx, "tag", None)) for ctx in handler.seen] == [(Tagged, "mine")] * 2
+
+
+def test_a_copy_with_other_params_is_what_the_standard_copy_is() -> None:
+    ctx = dataclasses.replace(call_context(request=object()), meta={}, lifespan_context=object())
+
+    assert ctx.with_params({"a": 1}) == dataclasses.replace(ctx, params={"a": 1})
 
 
 RECORD = '{"mcp:resolvers":1,"answers":{"m:ask":["d",{"action":"accept","content":{"name":"é \\"x\\""}}]}}'

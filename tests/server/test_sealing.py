@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import base64
+import copy
+import enum
 import hashlib
 import json
 import math
+import pickle
 import random
 import string
 import subprocess
 import sys
 import threading
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
@@ -281,6 +285,20 @@ def test_an_ephemeral_key_is_made_once_whatever_comes_first() -> None:
     assert [fresh.unseal(token) for token in tokens] == [b"x"] * 8
 
 
+def test_looking_at_an_ephemeral_key_makes_none_and_nothing_writes_it_down() -> None:
+    codec = EphemeralRequestStateCodec()
+
+    assert not hasattr(codec, "keys")
+    assert not hasattr(EphemeralRequestStateCodec.__new__(EphemeralRequestStateCodec), "_ring")
+    assert "EphemeralRequestStateCodec" in repr(codec)
+    assert "_ring" not in vars(codec)
+    token = codec.seal(b"x")
+    assert copy.copy(codec).unseal(token) == b"x"
+    for write in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(TypeError):
+            write(codec)
+
+
 def test_cryptography_loads_with_the_first_token() -> None:
     program = """
 import sys
@@ -377,6 +395,54 @@ def test_deep_and_long_arguments_are_no_trouble() -> None:
     assert digest_arguments({"a": deep}) != digest_arguments({"a": [deep]})
     assert digest_arguments({"a": 10**5000}) == digest_arguments({"a": 10**5000})
     assert digest_arguments({"a": 10**5000}) != digest_arguments({"a": 10**5000 + 1})
+
+
+class Text(str):
+    pass
+
+
+class Kind(str, enum.Enum):
+    ONE = "one"
+
+
+class Number(enum.IntEnum):
+    TWO = 2
+
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.integers(1, 9).map(lambda end: end * 10**5000)
+    | st.floats()
+    | st.text(st.characters())
+    | st.text(max_size=3).map(Text)
+    | st.sampled_from([Kind.ONE, Number.TWO, Text("x.0]"), -0.0, 1e16, 2**63, -(2**63), 1e300])
+)
+KEYS = st.text(st.characters(), max_size=5) | st.text(max_size=5).map(Text) | st.just(Kind.ONE)
+
+
+@pytest.mark.rule("MRTR-31")
+@given(st.dictionaries(KEYS, SCALARS, max_size=5))
+def test_a_value_is_written_alike_by_itself_inside_another_and_without_recursion(value: dict[str, object]) -> None:
+    alone = canonical_json(value)
+
+    assert canonical_json(OrderedDict(reversed(value.items()))) == alone
+    assert canonical_json([value]) == b"[%b]" % alone
+    assert canonical_json({"k": value, "z": None}) == b'{"k":%b,"z":null}' % alone
+    assert canonical_json([value, 1.0]) == b"[%b,1]" % alone  # a whole float takes the long way
+    deep: object = value
+    for _ in range(5000):
+        deep = [deep]
+    assert canonical_json(deep) == b"%b%b%b" % (b"[" * 5000, alone, b"]" * 5000)
+
+
+@given(st.dictionaries(st.integers(), SCALARS, max_size=5) | st.sampled_from([{None: 1}, {True: 1}, {1.5: "a"}]))
+def test_a_key_that_is_no_text_is_written_alike_on_every_way(value: dict[object, object]) -> None:
+    alone = canonical_json(value)
+
+    assert canonical_json([value, 1.0]) == b"[%b,1]" % alone
+    assert canonical_json([value]) == b"[%b]" % alone
 
 
 def test_what_is_no_json_is_refused() -> None:

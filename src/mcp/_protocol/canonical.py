@@ -48,6 +48,8 @@ def _write_flat(value: object) -> str | None:
         return None
     members: list[str] = []
     for key, member in sorted(cast("dict[str, object]", value).items(), key=_key_of):
+        if type(key) is not str:
+            return None
         if type(member) is str:
             text = encode_basestring_ascii(member)
         elif type(member) is int and -_SMALL < member < _SMALL:
@@ -81,7 +83,7 @@ def _write(value: object) -> str:
             pairs = sorted(cast("dict[str, object]", current).items(), key=_key_of, reverse=True)
             for index, (key, member) in enumerate(pairs, start=1):
                 comma = "" if index == len(pairs) else ","
-                todo += ((member,), f"{comma}{encode_basestring_ascii(key)}:")
+                todo += ((member,), f"{comma}{_write_key(key)}:")
         elif isinstance(current, (list, tuple)):
             out.append("[")
             todo.append("]")
@@ -93,6 +95,11 @@ def _write(value: object) -> str:
         else:
             out.append(_write_scalar(current))
     return "".join(out)
+
+
+def _write_key(key: object) -> str:
+    """Write a key; one that is no text as `_ENCODE` does."""
+    return encode_basestring_ascii(key) if isinstance(key, str) else _ENCODE({key: 0})[1:-3]
 
 
 def _write_scalar(value: object) -> str:

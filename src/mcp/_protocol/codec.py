@@ -200,7 +200,10 @@ def encode_input_request(request: types.InputRequest) -> dict[str, Any]:
 
 def _encode_form_request(params: types.ElicitRequestFormParams) -> dict[str, Any]:
     """Write the most common question without what makes `dump` good for all of them."""
-    schema = to_jsonable_python(modern_form_schema(params.requested_schema), inf_nan_mode="null")
+    try:
+        schema = to_jsonable_python(modern_form_schema(params.requested_schema), inf_nan_mode="null")
+    except UnicodeEncodeError:  # a lone surrogate in a key: `dump` knows what to do
+        schema = modern_form_schema(dump(params, MODERN)["requestedSchema"])
     form = {"mode": "form", "message": params.message, "requestedSchema": schema}
     return {"method": "elicitation/create", "params": form}
 

@@ -162,7 +162,8 @@ def _salt_principal(principal: str, salt: bytes) -> bytes:
 
 
 def _is_time(value: object) -> TypeGuard[float]:
-    return type(value) in _NUMBERS and math.isfinite(cast("float", value))
+    # Not `isfinite`, which fails for an integer that no float can hold.
+    return type(value) in _NUMBERS and abs(cast("float", value)) < math.inf
 
 
 def _parse(payload: bytes) -> Claims:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias
 
 from pydantic import BaseModel
@@ -58,6 +58,8 @@ class ServerRequestContext(Generic[LifespanContextT, RequestT]):
 
     def with_params(self, params: Mapping[str, Any] | None) -> ServerRequestContext[LifespanContextT, RequestT]:
         """Return a copy with other params: what `dataclasses.replace` does, at a fraction of its cost."""
+        if type(self) is not ServerRequestContext:
+            return replace(self, params=params)
         return ServerRequestContext(
             session=self.session,
             lifespan_context=self.lifespan_context,
