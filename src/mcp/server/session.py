@@ -40,6 +40,8 @@ ResultT = TypeVar("ResultT", bound=BaseModel)
 
 _DEPRECATED: Final = "The {} capability is deprecated as of 2026-07-28 (SEP-2577)."
 
+_WAY_OUT: Final = "ask with a resolver (Resolve, Elicit) or return an InputRequiredResult"
+
 
 class ServerSession:
     """The way back to the client that sent one message.
@@ -231,6 +233,7 @@ class ServerSession:
         """
         scope = self.scope
         if scope.ask is None:
+            logger.warning("%r cannot be sent from here: %s", request.method, _WAY_OUT)
             raise NoBackChannelError(request.method)
         if not isinstance(request, types.PingRequest):
             missing = missing_capability(request, self.scope.client.capabilities)
