@@ -11,6 +11,7 @@ import pathlib
 import types
 import typing
 import uuid
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ClassVar, Final, Literal, Union, cast, get_args, get_origin
 
@@ -127,7 +128,10 @@ class Shape:
 
 
 def _adapter(annotation: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(annotation)
+    with warnings.catch_warnings():
+        # pydantic warns that it does not protect read-only items; nobody writes to what is returned.
+        warnings.filterwarnings("ignore", message=".*`ReadOnly` qualifier")
+        return TypeAdapter(annotation)
 
 
 def _describes_object(schema: JsonSchema) -> bool:
