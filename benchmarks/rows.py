@@ -54,6 +54,15 @@ def import_time(statement: str) -> Measure:
     return measure
 
 
+def many_tools(figure: Literal["register", "list", "call"]) -> Measure:
+    """Measure what 500 tools cost, in milliseconds: the best of three."""
+
+    def measure(environment: Environment, seconds: float) -> float:
+        return min(float(json.loads(environment.run("bench_tools.py"))[figure]) for _ in range(3))
+
+    return measure
+
+
 def memory_at_start(environment: Environment, seconds: float) -> float:
     with running_server(environment) as server:
         return server.memory()
@@ -90,6 +99,15 @@ ROWS = [
         "lower",
         import_time("from mcp.server.mcpserver import MCPServer"),
     ),
+    Row(
+        "tools-register",
+        "register 500 tools, two thirds of them with models or constraints",
+        "ms",
+        "lower",
+        many_tools("register"),
+    ),
+    Row("tools-list", "list 500 tools in memory", "ms", "lower", many_tools("list")),
+    Row("tools-call", "call one of 500 tools in memory", "ms", "lower", many_tools("call")),
     Row("memory-start", "HTTP server's resident memory when it listens", "MiB", "lower", memory_at_start),
     Row("memory-1000", "the same after 1,000 calls", "MiB", "lower", memory_after_calls),
 ]

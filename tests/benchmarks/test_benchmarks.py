@@ -21,6 +21,12 @@ def test_the_client_workload_measures_calls_in_memory(tool: str) -> None:
     assert float(json.loads(printed)) > 0
 
 
+def test_the_workload_of_many_tools_measures_registering_listing_and_calling() -> None:
+    printed = json.loads(run_program(WORKLOADS / "bench_tools.py", "6", cwd=WORKLOADS))
+    assert printed.keys() == {"register", "list", "call"}
+    assert all(milliseconds > 0 for milliseconds in printed.values())
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_client_workload_measures_calls_over_stdio(mode: str) -> None:
     printed = run_program(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import types
-from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 import pydantic_core
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
@@ -32,6 +32,15 @@ _LITERAL_TYPES: Final = {str: "string", int: "integer"}
 
 class SchemaGenerator(GenerateJsonSchema):
     """Pydantic's generator; defaults without a JSON form are left out in silence, and plain ones cost nothing."""
+
+    _methods: ClassVar[dict[str, str]] = {}
+
+    def build_schema_type_to_method(self) -> dict[Any, Callable[[Any], JsonSchema]]:
+        """Find the methods that pydantic looks for by name, once instead of for each schema."""
+        if not self._methods:
+            found = super().build_schema_type_to_method()
+            self._methods.update({str(kind): method.__name__ for kind, method in found.items()})
+        return {kind: getattr(self, name) for kind, name in self._methods.items()}
 
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
         if kind != "non-serializable-default":
