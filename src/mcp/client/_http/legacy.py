@@ -73,6 +73,7 @@ class LegacyLink:
         self._openings = 0
         self._reopening = anyio.Lock()
         self._hearing: dict[RequestId, OnNotification] = {}
+        self._asked: dict[RequestId, list[RequestId]] = {}  # the server's questions about each request of ours
         self._pipe = ConnectionLink(self._answer)
         self._background = Background(self._run)
         self._running = anyio.Event()
@@ -106,6 +107,7 @@ class LegacyLink:
             raise
         finally:
             self._hearing.pop(request.request_id, None)
+            self._asked.pop(request.request_id, None)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, version: str | None) -> None:
         """Post a notification; what becomes of it is only logged."""
@@ -262,6 +264,8 @@ class LegacyLink:
                 elif isinstance(message, Notification) and message.method != CANCELLED:
                     await hear(message.method, message.params)
                 elif message is not None:
+                    if isinstance(message, Request):
+                        self._asked.setdefault(request.request_id, []).append(message.request_id)
                     self._take_in(message)
                 await position.read(event)
             await position.read_chunk(decoder)
@@ -271,6 +275,9 @@ class LegacyLink:
         """Tell the server that nobody waits any more (legacy: "Cancellation"); an opening is never cancelled."""
         if self._wire.closed or request.method == "initialize":
             return
+        for question in self._asked.get(request.request_id, ()):
+            # The server's word that it needs no answer comes on the response, which nobody reads any more.
+            self._take_in(Notification(CANCELLED, {"requestId": question, "reason": "the call was cancelled"}))
         with anyio.move_on_after(COURTESY_SECONDS, shield=True):
             params = {"requestId": request.request_id, "reason": request.cancel_reason}
             await self.notify(CANCELLED, params, request.version)
