@@ -56,7 +56,8 @@ DOORS: set[tuple[str, str]] = {
     ("mcp.server.session", "mcp.server.connection"),
     ("mcp.server.mcpserver._serving", "mcp.server.mcpserver._running"),
     ("mcp.server.mcpserver._serving", "mcp.server._stdio_run"),
-    # Few servers have extensions.
+    # Few servers have extensions, or ask older clients what their handlers return.
+    ("mcp.server._handle", "mcp.server._bridge"),
     ("mcp.server.mcpserver.server", "mcp.server.mcpserver._extensions"),
     # Only what runs in a thread needs it.
     ("mcp.server.mcpserver.context", "anyio.from_thread"),

@@ -6,6 +6,7 @@ import itertools
 
 import custom_codec
 import html_app
+import legacy_bridge
 import lowlevel_asks
 import prompt_asks
 import pytest
@@ -49,6 +50,7 @@ def test_every_program_has_a_test_here() -> None:
         "client_rounds",
         "custom_codec",
         "html_app",
+        "legacy_bridge",
         "lowlevel_asks",
         "prompt_asks",
         "resolver_tool",
@@ -73,6 +75,16 @@ async def test_the_low_level_server_moves_nothing_when_the_user_declines() -> No
     async with Client(lowlevel_asks.server, elicitation_callback=User("decline")) as client:
         result = await client.call_tool("move_meeting", {"title": "Review"})
     assert text(result) == "Review stays where it is."
+
+
+@pytest.mark.rule("CASE-27")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_returned_question_reaches_clients_of_both_eras(mode: str) -> None:
+    user = User(region="eu")
+    async with Client(legacy_bridge.server, mode=mode, elicitation_callback=user) as client:
+        result = await client.call_tool("provision", {"name": "orders"})
+    assert text(result) == "orders is provisioned in eu."
+    assert user.asked == ["Which region?"]
 
 
 @pytest.mark.rule("MRTR-14")

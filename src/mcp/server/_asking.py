@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast, get_args
 
 import anyio
 
@@ -35,8 +35,22 @@ logger = logging.getLogger(__name__)
 
 OutcomeT = TypeVar("OutcomeT")
 
+LegacyInput: TypeAlias = Literal["error", "bridge"]
+"""What becomes of an `InputRequiredResult` on a legacy session: it is an error, or the server asks for the handler."""
+
 _CHANGED: Final = "the question changed since it was asked"
 _NO_STATE: Final = "it came without the state that asked for it"
+
+
+def check_legacy_input(value: LegacyInput) -> LegacyInput:
+    """Refuse what is none of the two.
+
+    Raises:
+        ValueError: It is not.
+    """
+    if value not in get_args(LegacyInput):
+        raise ValueError(f"legacy_input must be 'error' or 'bridge', got {value!r}")
+    return value
 
 
 class Unanswered(Exception):
@@ -68,16 +82,19 @@ class AskNow:
         send: The scope's way to ask; `None` where the transport has none.
         capabilities: What the client declared.
         max_answer_retries: How often a question is asked again after an answer that cannot be used.
+        asker: What its keys name, for error texts.
     """
 
-    __slots__ = ("_capabilities", "_lock", "_max_answer_retries", "_send")
+    __slots__ = ("_asker", "_capabilities", "_lock", "_max_answer_retries", "_send")
 
     def __init__(
         self,
         send: Callable[[str, dict[str, Any] | None], Awaitable[dict[str, Any]]] | None,
         capabilities: ClientCapabilities,
-        max_answer_retries: int,
+        max_answer_retries: int = 0,
+        asker: str = "resolver",
     ) -> None:
+        self._asker = asker
         self._send = send
         self._capabilities = capabilities
         self._max_answer_retries = max_answer_retries
@@ -88,7 +105,7 @@ class AskNow:
         request = question.request()
         if self._send is None:
             raise NoBackChannelError(request.method)
-        require(question.missing_capability(self._capabilities), f"resolver {key!r}")
+        require(question.missing_capability(self._capabilities), f"{self._asker} {key!r}")
         for retries_left in range(self._max_answer_retries, -1, -1):
             params = None if request.params is None else dump(request.params, LEGACY)
             async with self._lock:
@@ -109,7 +126,7 @@ class AskNow:
             # The client's -32601 is about the question; passed on, it would read as if the call were unknown.
             original = error.error.model_dump(mode="json", by_alias=True, exclude_none=True)
             raise MCPError(
-                INTERNAL_ERROR, f"The client answered the question of resolver {key!r} with an error", original
+                INTERNAL_ERROR, f"The client answered the question of {self._asker} {key!r} with an error", original
             ) from error
 
 

@@ -15,12 +15,13 @@ from mcp._engine.scope import RequestScope
 from mcp._protocol.codec import InvalidHandlerResult, WireResult, decode_params, encode_result
 from mcp._protocol.era import MODERN, Era, defines_notification, defines_request
 from mcp._protocol.errors import invalid_params, method_not_found, to_error
-from mcp.server._asking import check_input_requests, url_elicitation_to_input_required
+from mcp.server._asking import LegacyInput, check_input_requests, url_elicitation_to_input_required
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from mcp_types import SERVER_INFO_META_KEY, RequestParamsMeta
+from mcp_types.methods import INPUT_REQUIRED_METHODS
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +48,8 @@ class HandlerTable(Protocol):
 
     middleware: list[ServerMiddleware[Any]]
 
+    @property
+    def legacy_input(self) -> LegacyInput: ...
     @property
     def cache_hints(self) -> Mapping[str, CacheHint]: ...
     @property
@@ -106,9 +109,20 @@ class Chain:
             result = url_elicitation_to_input_required(
                 error, scope.client.capabilities, method=method, params=ctx.params
             )
+        if scope.era is not MODERN and self._server.legacy_input == "bridge" and _may_ask(method, result):
+            result = await self._bridge(entry, ctx, result)
         if scope.handshake is not None and isinstance(params, types.SetLevelRequestParams):
             scope.handshake.log_level = params.level
         return self.encode(ctx, result)
+
+    async def _bridge(self, entry: HandlerEntry[Any], ctx: ServerRequestContext[Any, Any], result: object) -> object:
+        from mcp.server._bridge import answer_live
+
+        async def call(again: ServerRequestContext[Any, Any]) -> object:
+            params = decode_params(entry.params_type, _with_metadata(again.params, again.session.scope))
+            return _questions_or_result(again.method, await entry.handler(again, params))
+
+        return await answer_live(call, ctx, _questions_or_result(ctx.method, result))
 
     async def _run_notification_handler(self, ctx: ServerRequestContext[Any, Any]) -> HandlerResult:
         method = ctx.method
@@ -128,8 +142,7 @@ class Chain:
     def encode(self, ctx: ServerRequestContext[Any, Any], result: object) -> dict[str, Any]:
         """Write a result for the wire, refusing questions that the client did not declare it can answer."""
         scope = ctx.session.scope
-        if isinstance(result, dict) and not isinstance(result, WireResult):
-            result = _read_questions(ctx.method, cast("dict[str, Any]", result))
+        result = _questions_or_result(ctx.method, result)
         if isinstance(result, types.InputRequiredResult) and scope.era is MODERN:
             check_input_requests(result, scope.client.capabilities)
         hint = self._server.cache_hints.get(ctx.method, _NO_HINT)
@@ -155,10 +168,16 @@ def _with_metadata(params: Mapping[str, Any] | None, scope: RequestScope) -> Map
     return {**(params or {}), "_meta": scope.meta}
 
 
-def _read_questions(method: str, result: dict[str, Any]) -> types.InputRequiredResult | dict[str, Any]:
-    """Read a handler's dict if it asks something; any other is passed on."""
-    if result.get("resultType") != "input_required":
+def _may_ask(method: str, result: object) -> bool:
+    return method in INPUT_REQUIRED_METHODS and isinstance(result, (types.InputRequiredResult, dict))
+
+
+def _questions_or_result(method: str, result: object) -> object:
+    """Read a handler's dict if it asks something; anything else is passed on."""
+    if not isinstance(result, dict) or isinstance(result, WireResult):
         return result
+    if cast("dict[str, Any]", result).get("resultType") != "input_required":
+        return cast("dict[str, Any]", result)
     try:
         return types.InputRequiredResult.model_validate(result)
     except ValidationError as error:

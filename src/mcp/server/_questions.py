@@ -156,6 +156,26 @@ class UrlQuestion(_Elicitation[UrlElicitationResult]):
         return read_url_answer(answer)
 
 
+class RawElicitation(_Elicitation[ElicitResult]):
+    """Asks the user what somebody wrote without a model; the outcome is the answer as it came."""
+
+    __slots__ = ("_request",)
+
+    def __init__(self, request: ElicitRequest) -> None:
+        self._request = request
+        self.digest = digest_of(request)
+
+    def request(self) -> ElicitRequest:
+        """Return what is sent."""
+        return self._request
+
+    def read(self, answer: InputResponse) -> ElicitResult:
+        """Turn a result into the outcome."""
+        if not isinstance(answer, ElicitResult):
+            raise _no_elicitation()
+        return answer
+
+
 class SamplingQuestion(Question[CreateMessageResult | CreateMessageResultWithTools]):
     """Asks the client's model. With tools, the answer is the result that can hold tool calls."""
 
@@ -212,6 +232,13 @@ class RootsQuestion(Question[ListRootsResult]):
         if not isinstance(answer, ListRootsResult):
             raise _wrong_kind()
         return answer
+
+
+def question_of(request: InputRequest) -> Question[InputResponse]:
+    """The question that a request puts."""
+    if isinstance(request, ElicitRequest):
+        return RawElicitation(request)
+    return SamplingQuestion(request.params) if isinstance(request, CreateMessageRequest) else RootsQuestion()
 
 
 def digest_of(request: InputRequest) -> str:

@@ -77,6 +77,11 @@ INITIALIZE_IS_RESERVED: Final = (
 )
 
 
+async def answer_ping(ctx: _Context[Any], params: types.RequestParams | None) -> types.EmptyResult:
+    """Serve `ping`."""
+    return types.EmptyResult()
+
+
 def check_registration(method: object, handler: object) -> None:
     """Refuse a registration that could never serve."""
     if not isinstance(method, str):

@@ -13,6 +13,7 @@ import mcp_types as types
 from mcp._engine.streams import ReadStream, WriteStream
 from mcp._protocol.capabilities import derive_capabilities
 from mcp._protocol.era import era_of
+from mcp.server._asking import LegacyInput, check_legacy_input
 from mcp.server._handle import Chain, HandlerEntry, LifespanResultT
 from mcp.server._in_process import InProcess
 from mcp.server.caching import CacheHint, validate_cache_hints
@@ -59,10 +60,6 @@ async def lifespan(_: Server[Any]) -> AsyncGenerator[dict[str, Any]]:
     yield {}
 
 
-async def _answer_ping(ctx: ServerRequestContext[Any, Any], params: types.RequestParams | None) -> types.EmptyResult:
-    return types.EmptyResult()
-
-
 class Server(Generic[LifespanResultT]):
     """An MCP server made of one handler per method.
 
@@ -90,9 +87,12 @@ class Server(Generic[LifespanResultT]):
         get_tool_input_schema: Returns a tool's input schema by name, for the check of parameter headers.
         tracing: Whether messages have spans, where the application traces with OpenTelemetry.
         on_list_tools: Serves `tools/list`; each further `on_*` serves the method of its name.
+        legacy_input: What becomes of an `InputRequiredResult` on a legacy session: `"error"` answers with one,
+            `"bridge"` asks the client while its request waits, and calls the handler again with the answers.
 
     Raises:
         TypeError: The name is no string, or the lifespan makes no async context manager.
+        ValueError: `legacy_input` is neither.
     """
 
     def __init__(
@@ -120,10 +120,11 @@ class Server(Generic[LifespanResultT]):
         on_get_prompt: h.OnGetPrompt[LifespanResultT] | None = None,
         on_completion: h.OnCompletion[LifespanResultT] | None = None,
         on_set_logging_level: h.OnSetLoggingLevel[LifespanResultT] | None = None,
-        on_ping: h.OnPing[LifespanResultT] = _answer_ping,
+        on_ping: h.OnPing[LifespanResultT] = h.answer_ping,
         on_roots_list_changed: h.OnRootsListChanged[LifespanResultT] | None = None,
         on_progress: h.OnProgress[LifespanResultT] | None = None,
         tracing: bool = True,
+        legacy_input: LegacyInput = "error",
     ) -> None:
         given = locals()
         if not isinstance(name, str):
@@ -139,6 +140,7 @@ class Server(Generic[LifespanResultT]):
         self.cache_hints = validate_cache_hints(cache_hints)
         self.lifespan = lifespan
         self.get_tool_input_schema = get_tool_input_schema
+        self.legacy_input: LegacyInput = check_legacy_input(legacy_input)
         self.extensions: dict[str, dict[str, Any]] = {}
         self.middleware: list[ServerMiddleware[Any]] = [OpenTelemetryMiddleware()] if tracing else []
         self.chain = Chain(self)

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
+from mcp.server._asking import LegacyInput, check_legacy_input
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel.server import (
@@ -133,6 +134,8 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         on_duplicate: What a second registration under one name does; wins over `warn_on_duplicate_*`.
         page_size: How many items a page of a listing has; all by default.
         max_answer_retries: How often a resolver's question is asked again after an answer that cannot be used.
+        legacy_input: What becomes of an `InputRequiredResult` that a function returns on a legacy session: `"error"`
+            answers with one, `"bridge"` asks the client while its call waits, and calls the function again.
         strict_arguments: Whether tools refuse arguments that they do not have, and their schemas say so. By default
             such arguments are ignored. A tool's own setting wins.
         inline_refs: Whether listed schemas have no `$ref` and no `anyOf` with `null`, which some model providers
@@ -183,6 +186,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         inline_refs: bool = False,
         visible: Visible | None = None,
         max_sync_threads: int | None = None,
+        legacy_input: LegacyInput = "error",
     ) -> None:
         _check_unserved(auth_server_provider, token_verifier, auth)
         check_numbers(page_size, max_answer_retries, max_sync_threads)
@@ -231,9 +235,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
             listen,
             tracing,
         )
-        self._lowlevel_server.add_request_handler(
-            "logging/setLevel", SetLevelRequestParams, self._handlers.on_set_level
-        )
+        self._lowlevel_server.legacy_input = check_legacy_input(legacy_input)
         self._handle_calls(self._handlers.on_call_tool)
         if extensions:
             self._add_extensions(extensions)
@@ -260,7 +262,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
     ) -> Server[LifespanResultT]:
         handlers = self._handlers
         lifespan = cast("ServerLifespan[LifespanResultT] | None", self.settings.lifespan)
-        return Server(
+        server: Server[LifespanResultT] = Server(
             name,
             version=version,
             title=title,
@@ -281,6 +283,8 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
             on_subscriptions_listen=listen,
             tracing=tracing,
         )
+        server.add_request_handler("logging/setLevel", SetLevelRequestParams, handlers.on_set_level)
+        return server
 
     def _handle_calls(self, handler: RequestHandler) -> None:
         self._lowlevel_server.add_request_handler("tools/call", CallToolRequestParams, handler)

@@ -1,0 +1,108 @@
+"""Questions that a handler returns, put to a client of the handshake era while its call waits.
+
+On modern connections the client drives the rounds. Here the server does it by the same rules, so that the handler sees
+what it would see there: it is called again with the answers and the state that it returned.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
+from uuid import uuid4
+
+import anyio
+
+from mcp._protocol.capabilities import missing_capability
+from mcp._protocol.codec import encode_input_responses
+from mcp._protocol.input_required import Answer, InputRequiredRoundsExceededError, Wait, input_required
+from mcp.server._asking import AskNow, require
+from mcp.server._questions import question_of
+from mcp.server.context import ServerRequestContext
+from mcp.server.elicitation import InvalidAnswerError
+from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp_types import (
+    INTERNAL_ERROR,
+    ElicitRequest,
+    ElicitRequestURLParams,
+    InputRequest,
+    InputResponse,
+)
+
+logger = logging.getLogger(__name__)
+
+MAX_ROUNDS: Final = 10
+"""How often a handler is called again, as often as clients do by default."""
+
+_ASKER: Final = "input request"
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+
+
+async def answer_live(call: Callable[[Context], Awaitable[object]], ctx: Context, result: object) -> object:
+    """Ask what a handler wants to know and call it again, until its result is final.
+
+    Args:
+        call: Calls the handler.
+        ctx: The request.
+        result: What the handler returned the first time.
+
+    Raises:
+        MCPError: A question cannot be asked or was not answered, or the handler asks for ever.
+        Exception: Whatever the handler raised.
+    """
+    rounds = input_required(result, MAX_ROUNDS)
+    outcome: object = None
+    while True:
+        try:
+            effect = rounds.send(outcome)
+        except StopIteration as done:
+            return done.value
+        except InputRequiredRoundsExceededError:
+            logger.error("The handler for %r still asks for input after %d rounds", ctx.method, MAX_ROUNDS)
+            raise MCPError(INTERNAL_ERROR, f"Handler still asked for input after {MAX_ROUNDS} rounds") from None
+        if isinstance(effect, Answer):
+            outcome = await _ask(ctx, effect.requests)
+        elif isinstance(effect, Wait):
+            outcome = await anyio.sleep(effect.seconds)
+        else:
+            outcome = await call(_with_answers(ctx, effect.responses, effect.state))
+
+
+async def _ask(ctx: Context, requests: Mapping[str, InputRequest]) -> dict[str, InputResponse]:
+    """Put the questions of one round to the client, one at a time; none at all if one of them cannot be asked."""
+    scope = ctx.session.scope
+    capabilities = scope.client.capabilities
+    for key, request in requests.items():
+        if scope.ask is None:
+            raise NoBackChannelError(request.method)
+        require(missing_capability(request, capabilities), f"{_ASKER} {key!r}")
+    ask = AskNow(scope.ask, capabilities, asker=_ASKER)
+    responses: dict[str, InputResponse] = {}
+    for key, request in requests.items():
+        try:
+            responses[key] = await ask(key, question_of(_named(request)))
+        except InvalidAnswerError as error:
+            raise MCPError(INTERNAL_ERROR, f"{_ASKER.capitalize()} {key!r} {error.problem}") from None
+    return responses
+
+
+def _named(request: InputRequest) -> InputRequest:
+    """Give a question by URL the name that only legacy revisions know, if its author gave it none."""
+    params = request.params
+    if isinstance(params, ElicitRequestURLParams) and params.elicitation_id is None:
+        return ElicitRequest(params=params.model_copy(update={"elicitation_id": uuid4().hex}))
+    return request
+
+
+def _with_answers(ctx: Context, responses: Mapping[str, InputResponse] | None, state: str | None) -> Context:
+    """The request as a modern client would send it again."""
+    params = {
+        name: value for name, value in (ctx.params or {}).items() if name not in ("inputResponses", "requestState")
+    }
+    if responses is not None:
+        params["inputResponses"] = encode_input_responses(responses)
+    if state is not None:
+        params["requestState"] = state
+    return replace(ctx, params=params)
