@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
 import mcp_types
+from tests.programs import environment
 
 HEAVY = {
     "aiohttp", "cryptography", "httptools", "httpx", "httpx2", "joserfc", "jsonschema", "jsonschema_rs", "multipart",
@@ -43,6 +45,7 @@ def test_importing_a_facade_loads_nothing_but_the_package(statement: str) -> Non
     assert loaded - sys.stdlib_module_names - {"mcp"} == set()
 
 
+@pytest.mark.rule("CASE-13")
 @pytest.mark.parametrize(
     "statement",
     [
@@ -68,6 +71,7 @@ def test_a_server_is_imported_without_what_few_programs_or_only_calls_need() -> 
     assert loaded_by("from mcp.server.mcpserver import MCPServer") & late == set()
 
 
+@pytest.mark.rule("CASE-13")
 def test_client_and_server_load_without_each_other() -> None:
     client = loaded_by("import mcp; mcp.Client")
     assert [module for module in client if module.startswith("mcp.server.")] == []
@@ -86,3 +90,26 @@ def test_importing_the_messages_builds_no_validator(module: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.rule("CASE-13")
+def test_names_may_be_used_for_the_first_time_by_many_threads_at_once() -> None:
+    program = """
+        import threading, mcp, mcp.client, mcp.server, mcp.server.mcpserver as high
+        names = [(module, name) for module in (mcp, mcp.client, mcp.server, high) for name in module.__all__]
+        barrier, failures = threading.Barrier(16), []
+        def use(number):
+            barrier.wait()
+            for module, name in names[number:] + names[:number]:
+                try:
+                    getattr(module, name)
+                except BaseException as error:
+                    failures.append((name, error))
+        threads = [threading.Thread(target=use, args=(number,)) for number in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures, failures
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, env=environment(), timeout=60)

@@ -56,6 +56,18 @@ class SchemaGenerator(GenerateJsonSchema):
             raise PydanticSerializationError(str(error)) from error
 
 
+def as_published(schema: JsonSchema) -> JsonSchema:
+    """Return a generated schema in a form that JSON can express.
+
+    Raises:
+        ValueError: There is none: a choice holds lone surrogates.
+    """
+    try:
+        return in_json_form(schema)
+    except ValueError:
+        return in_json_form(without_infinite_bounds(schema))
+
+
 def in_json_form(value: Any) -> Any:
     """Return the value.
 

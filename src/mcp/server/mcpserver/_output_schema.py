@@ -21,11 +21,10 @@ from typing_extensions import TypeAliasType, TypedDict, is_typeddict
 from mcp.server.mcpserver._json_schema import (
     JsonSchema,
     SchemaGenerator,
-    in_json_form,
+    as_published,
     may_hold_floats,
     plain_schema,
     title_of,
-    without_infinite_bounds,
 )
 from mcp.server.mcpserver._typed_dicts import with_readable_typed_dicts
 from mcp.server.mcpserver.exceptions import InvalidSignature
@@ -118,7 +117,7 @@ class Shape:
                     # OUT-D8: older clients know objects only, and one such tool would break their whole list.
                     self._wrapped, self.model = True, None
                     schema = self.make_adapter().json_schema(schema_generator=SchemaGenerator, mode="serialization")
-                schema = in_json_form(without_infinite_bounds(schema))
+                schema = as_published(schema)
             except Exception:  # pydantic cannot describe it: a tool with content alone (OUT-D5)
                 return None
         if get_origin(self._annotation) is dict and not self._wrapped:

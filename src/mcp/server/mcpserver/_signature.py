@@ -19,10 +19,10 @@ from mcp.server.mcpserver._json_schema import (
     JsonSchema,
     SchemaGenerator,
     accepts_text,
+    as_published,
     in_json_form,
     plain_schema,
     title_of,
-    without_infinite_bounds,
 )
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.utilities.context_injection import callable_name, evaluate_hints, is_context_annotation
@@ -272,8 +272,7 @@ def build_arguments(signature: Signature, *, parse_json: bool = True, refuse_unk
     fields = {parameter.name: parameter.as_field() for parameter in signature.parameters}
     adapter = _adapter(title, fields, _STRICT_CONFIG if refuse_unknown else _CONFIG)
     try:
-        json_schema = without_infinite_bounds(adapter.json_schema(schema_generator=SchemaGenerator))
-        in_json_form(json_schema)
+        json_schema = as_published(adapter.json_schema(schema_generator=SchemaGenerator))
     except (PydanticUserError, PydanticSchemaGenerationError, SchemaError, TypeError, NameError, ValueError) as error:
         raise _blame(signature, error) from error
 
@@ -329,7 +328,7 @@ def _blame(signature: Signature, error: Exception) -> InvalidSignature:
     for parameter in signature.parameters:
         try:
             adapter = _adapter("One", {parameter.name: parameter.as_field()})
-            in_json_form(without_infinite_bounds(adapter.json_schema(schema_generator=SchemaGenerator)))
+            as_published(adapter.json_schema(schema_generator=SchemaGenerator))
         except Exception:
             reason = getattr(error, "message", str(error)).splitlines()[0]
             return InvalidSignature(
