@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -126,11 +127,12 @@ async def test_progress_extends_the_time_of_a_legacy_call_but_not_the_whole_of_i
     async def serve(server: RawServer) -> None:
         await server.shake_hands()
         call = await server.request()
-        for tick in range(6):
-            await anyio.sleep(0.05)  # the clock is what this is about
-            params = {"progressToken": call.request_id, "progress": tick}
-            await server.send({"method": "notifications/progress", "params": params})
-        await server.answer(call, {"messages": []})
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # whoever gave up may be gone
+            for tick in range(6):
+                await anyio.sleep(0.05)  # the clock is what this is about
+                params = {"progressToken": call.request_id, "progress": tick}
+                await server.send({"method": "notifications/progress", "params": params})
+            await server.answer(call, {"messages": []})
 
     async def hear(progress: float, total: float | None, message: str | None) -> None: ...
 

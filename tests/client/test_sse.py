@@ -318,3 +318,12 @@ async def test_a_modern_refusal_tries_no_handshake() -> None:
                     raise AssertionError("never entered")
     assert caught.value.code == -32021
     assert methods(server) == ["/mcp server/discover"]
+
+
+@pytest.mark.rule("LEG-J-12")
+async def test_a_server_may_say_several_things_at_once() -> None:
+    old = OldServer()
+    old.on_call = lambda seen: event([{"jsonrpc": "2.0", "method": "notifications/unknown"}, said(seen)])
+    with anyio.fail_after(5):
+        async with raw_server(old) as server, Client(sse_client(server.url), mode="legacy") as client:
+            assert text_of(await client.call_tool("add")) == "ok"

@@ -21,6 +21,9 @@ from mcp_types.version import (
 SERVED_VERSIONS: Final[tuple[str, ...]] = tuple(reversed(KNOWN_PROTOCOL_VERSIONS))
 """Every protocol revision that a server answers, newest first (`server/discover`, `-32022`)."""
 
+_BATCHES: Final = "2025-03-26"
+"""The revision that brought batches; the next one took them away again."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Era:
@@ -63,6 +66,11 @@ def defines_notification(method: str, version: str) -> bool:
 def polls_streams(version: str) -> bool:
     """Whether clients of this legacy revision come back for the rest of a stream that the server drops."""
     return is_version_at_least(version, LATEST_HANDSHAKE_VERSION)
+
+
+def knows_batches(version: str) -> bool:
+    """Whether messages may come as JSON-RPC batches under this revision (2025-03-26 base protocol: "Batching")."""
+    return version == _BATCHES
 
 
 def errors_need_id(version: str) -> bool:

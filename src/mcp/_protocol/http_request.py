@@ -75,7 +75,25 @@ class LegacyMessage:
     version: str | None
 
 
-Classified: TypeAlias = ModernRequest | ModernNotification | LegacyMessage | Rejection
+@dataclass(slots=True)
+class LegacyBatch:
+    """Several messages of the legacy era in one body; whether they may come like that depends on their session.
+
+    Attributes:
+        items: The messages, and what was no message, in order.
+        version: The header's value, if there was one.
+    """
+
+    items: list[Message | Rejection]
+    version: str | None
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether there is anything to answer: a request, or what may have been meant as one."""
+        return any(isinstance(item, Request | Rejection) for item in self.items)
+
+
+Classified: TypeAlias = ModernRequest | ModernNotification | LegacyMessage | LegacyBatch | Rejection
 
 
 def parse_body(body: bytes) -> Any:
@@ -98,6 +116,8 @@ def classify(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Classified:
         return value
     message = read_message(value)
     if isinstance(message, Rejection):
+        if isinstance(value, list) and value:
+            return _classify_batch(cast("list[Any]", value), _read_headers(headers))
         return message
     read = _read_headers(headers)
     request_id = message.request_id if isinstance(message, Request) else None
@@ -152,6 +172,16 @@ def _classify_request(request: Request, read: _Headers) -> ModernRequest | Legac
     if member is not None and member in params and _decoded(read.name) != params[member]:
         return _mismatch(f"mcp-name header does not match the request body's '{member}' parameter", request_id)
     return ModernRequest(request_id, request.method, params, client.version, client, read.params)
+
+
+def _classify_batch(values: list[Any], read: _Headers) -> LegacyBatch | Rejection:
+    if read.duplicate == MCP_PROTOCOL_VERSION:
+        return _mismatch(f"{MCP_PROTOCOL_VERSION} header appears more than once", None)
+    items = [read_message(value) for value in values]
+    is_modern = any(isinstance(item, Request | Notification) and _stated_version(item.params)[0] for item in items)
+    if is_modern or not _is_legacy(read.version):
+        return Rejection(400, INVALID_REQUEST, INVALID_MESSAGE_TEXT)
+    return LegacyBatch(items, read.version)
 
 
 def _classify_notification(

@@ -23,6 +23,7 @@ import anyio
 from mcp._engine.descriptors import ByteSink, ByteSource, sink, source
 from mcp._engine.line_streams import LineReader, LineReadStream, LineWriteStream
 from mcp._engine.lines import DEFAULT_MAX_LINE_BYTES, LineTooLong
+from mcp._protocol.era import knows_batches
 from mcp._protocol.errors import Rejection
 from mcp._protocol.jsonrpc import PARSE_ERROR_TEXT, Message, error_message, loads, read_message
 from mcp.server._stdio_fds import STDIN, STDOUT, claim_stdin, claim_stdout, is_descriptor
@@ -32,7 +33,6 @@ __all__ = ["StdioReadStream", "StdioWriteStream", "stdio_server"]
 
 logger = logging.getLogger(__name__)
 
-_BATCHES: Final = "2025-03-26"
 _SHOWN_BYTES: Final = 200
 
 
@@ -98,8 +98,7 @@ class StdioReadStream(LineReadStream):
         except (ValueError, RecursionError):
             logger.warning("A line from the client is not JSON: %r", line[:_SHOWN_BYTES])
             return Rejection(400, PARSE_ERROR, PARSE_ERROR_TEXT)
-        if version == _BATCHES and isinstance(value, list) and value:
-            # Only this revision knows batches (2025-03-26 base protocol: "Batching").
+        if version is not None and knows_batches(version) and isinstance(value, list) and value:
             self._batch.extend(cast("list[Any]", value))
             return None
         read = read_message(value)

@@ -15,6 +15,7 @@ from mcp._protocol.headers import MCP_PROTOCOL_VERSION as MCP_PROTOCOL_VERSION_H
 from mcp._protocol.headers import MCP_SESSION_ID as MCP_SESSION_ID_HEADER
 from mcp._protocol.http_request import (
     DEFAULT_LEGACY_VERSION,
+    LegacyBatch,
     LegacyMessage,
     ModernNotification,
     ModernRequest,
@@ -197,8 +198,9 @@ class StreamableHTTPSessionManager:
             )
         failure: BaseException | None = None
         async with self.app.lifespan(self.app) as lifespan_context:
-            self._modern.lifespan_context = self._legacy.lifespan_context = lifespan_context
-            async with anyio.create_task_group() as self._legacy.host:
+            self._modern.lifespan_context = lifespan_context
+            async with anyio.create_task_group() as sessions:
+                self._legacy.start(sessions, lifespan_context)
                 self.is_running = True
                 timeout = 0.0  # what an exception that leaves the body deserves
                 try:
@@ -209,7 +211,7 @@ class StreamableHTTPSessionManager:
                 finally:
                     self.is_running = False
                     await self.stop(timeout)
-                    self._legacy.host.cancel_scope.cancel()
+                    sessions.cancel_scope.cancel()
             if failure is not None:
                 raise failure
 
@@ -266,6 +268,8 @@ class StreamableHTTPSessionManager:
             await self._modern.notified(found, headers)
         elif isinstance(found, LegacyMessage):
             await self._legacy.post(found, scope, headers, body, receive, send)
+        elif isinstance(found, LegacyBatch):
+            await self._legacy.post_batch(found, scope, headers, body, receive, send)
         else:
             await _reject(send, found)
 

@@ -190,14 +190,15 @@ class HTTPLink:
             except EventTooLargeError as error:
                 raise TransportFailure(f"SSE stream failed: {error}") from None
             for event in events:
-                message = await self._wire.read_event(event)
-                if isinstance(message, Notification):
-                    await on_notification(message.method, message.params)
-                elif isinstance(message, Request):
-                    # It cannot be answered: a client posts no responses (streamable-http: Sending Messages).
-                    await self._wire.report(MCPError(INVALID_REQUEST, f"The server sent a request: {message.method}"))
-                elif message is not None and answers(message, request_id):
-                    return message
+                for message in await self._wire.read_event(event):
+                    if isinstance(message, Notification):
+                        await on_notification(message.method, message.params)
+                    elif isinstance(message, Request):
+                        # It cannot be answered: a client posts no responses (streamable-http: Sending Messages).
+                        fault = MCPError(INVALID_REQUEST, f"The server sent a request: {message.method}")
+                        await self._wire.report(fault)
+                    elif answers(message, request_id):
+                        return message
         raise TransportFailure("SSE stream ended without a response")
 
 

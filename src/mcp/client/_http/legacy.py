@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import anyio
@@ -224,7 +225,8 @@ class LegacyLink:
             elif check_accepted(response):
                 message = await self._read_stream(response, request, position)
             else:
-                message = await self._wire.read_json(response, request.request_id)
+                take_in = partial(self._sort_in, request) if self._session.takes_batches else None
+                message = await self._wire.read_json(response, request.request_id, take_in)
         except NetworkError as error:
             await response.abort()
             if position.token is None or self._wire.closed:
@@ -245,7 +247,7 @@ class LegacyLink:
     async def _read_stream(
         self, response: HTTPResponse, request: OutgoingRequest, position: StreamPosition
     ) -> Response | ErrorResponse | None:
-        hear = self._hearing.get(request.request_id, self._hear_beside)
+        answer: Response | ErrorResponse | None = None
         decoder = self._wire.decoder()
         while chunk := await response.read_chunk():
             try:
@@ -255,21 +257,26 @@ class LegacyLink:
             for event in events:
                 if position.is_known(event):
                     continue
-                message = await self._wire.read_event(event)
-                if isinstance(message, Response | ErrorResponse):
+                for message in await self._wire.read_event(event, may_be_batch=self._session.takes_batches):
+                    if not isinstance(message, Response | ErrorResponse):
+                        await self._sort_in(request, message)
                     # What is resumed by a token was asked by another client, under another id.
-                    if request.resumption_token is not None or answers(message, request.request_id):
-                        await position.read(event)
-                        return message
-                elif isinstance(message, Notification) and message.method != CANCELLED:
-                    await hear(message.method, message.params)
-                elif message is not None:
-                    if isinstance(message, Request):
-                        self._asked.setdefault(request.request_id, []).append(message.request_id)
-                    self._take_in(message)
+                    elif request.resumption_token is not None or answers(message, request.request_id):
+                        answer = message
                 await position.read(event)
+                if answer is not None:
+                    return answer
             await position.read_chunk(decoder)
         return None
+
+    async def _sort_in(self, request: OutgoingRequest, message: Message) -> None:
+        """Take in what came with the answer to a request."""
+        if isinstance(message, Notification) and message.method != CANCELLED:
+            await self._hearing.get(request.request_id, self._hear_beside)(message.method, message.params)
+        else:
+            if isinstance(message, Request):
+                self._asked.setdefault(request.request_id, []).append(message.request_id)
+            self._take_in(message)
 
     async def _give_up(self, request: OutgoingRequest) -> None:
         """Tell the server that nobody waits any more (legacy: "Cancellation"); an opening is never cancelled."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import anyio
 
+from mcp._protocol.era import knows_batches
 from mcp._protocol.headers import LAST_EVENT_ID, MCP_PROTOCOL_VERSION, MCP_SESSION_ID
 from mcp.client._http.backend import HTTPResponse, NetworkError, TransportFailure
 from mcp.client._http.resumable import StreamPosition
@@ -45,6 +46,11 @@ class LegacySession:
         self.wire = wire
         self.id: str | None = None
         self.version: str | None = None
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether the server may send several messages as one."""
+        return self.version is not None and knows_batches(self.version)
 
     def learn(self, response: HTTPResponse, result: Mapping[str, Any]) -> None:
         """Take over what the answer to `initialize` says (legacy: "Session Management")."""

@@ -145,8 +145,9 @@ class SSEStreams:
                 if self._endpoint is None:
                     self._endpoint = self._read_endpoint(event)
                     self._connected.set()
-                elif (message := await self._wire.read_event(event)) is not None:
-                    await self._to_reader.send(SessionMessage(to_model(wire_form(message))))
+                else:
+                    for message in await self._wire.read_event(event, may_be_batch=True):
+                        await self._to_reader.send(SessionMessage(to_model(wire_form(message))))
         if self._endpoint is None:
             raise StreamableHTTPError(f"{self._url} ended its stream before it said where to post messages")
 

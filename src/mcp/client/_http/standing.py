@@ -100,11 +100,11 @@ class StandingStream:
                 for event in decoder.feed(chunk):
                     if position.is_known(event):
                         continue
-                    message = await self._wire.read_event(event)
-                    if isinstance(message, Request | Notification):
-                        await self._on_message(message)
-                    elif message is not None:
-                        logger.debug("Ignoring a response on the standing stream")
+                    for message in await self._wire.read_event(event, may_be_batch=self._session.takes_batches):
+                        if isinstance(message, Request | Notification):
+                            await self._on_message(message)
+                        else:
+                            logger.debug("Ignoring a response on the standing stream")
                     await position.read(event)
                 await position.read_chunk(decoder)
         except EventTooLargeError as error:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 from urllib.parse import urljoin
 
 from mcp._protocol.jsonrpc import ErrorResponse, Message, Response, loads, read_message
@@ -28,6 +28,9 @@ logger = logging.getLogger(__name__)
 
 OnFault: TypeAlias = Callable[[Exception], Awaitable[None]]
 """Told about what cannot be understood and belongs to no request."""
+
+TakeIn: TypeAlias = Callable[[Message], Awaitable[None]]
+"""Takes in a message that came along with another one."""
 
 DEFAULT_MAX_SSE_EVENT_SIZE: Final = 1024 * 1024
 DEFAULT_MAX_JSON_BODY_SIZE: Final = 64 * 1024 * 1024
@@ -131,8 +134,15 @@ class Wire:
             own.__cause__ = error.__cause__
         return TransportFailure(f"The server cannot be reached: {error}", connect_error=own)
 
-    async def read_json(self, response: HTTPResponse, request_id: RequestId) -> Response | ErrorResponse:
-        """Read the one response that a JSON body is.
+    async def read_json(
+        self, response: HTTPResponse, request_id: RequestId, take_in: TakeIn | None = None
+    ) -> Response | ErrorResponse:
+        """Read the one response that a JSON body is, or holds.
+
+        Args:
+            response: The HTTP response.
+            request_id: The request's id.
+            take_in: Takes in the other messages of a batch; `None` where messages do not come in batches.
 
         Raises:
             MCPError: It is something else.
@@ -141,10 +151,12 @@ class Wire:
         body = await read_body(response, self._max_json_body_size)
         try:
             value = loads(body)
-            if isinstance(value, list):
+            if isinstance(value, list) and (take_in is None or not value):
                 raise ValueError("an array is no single message")
         except (ValueError, RecursionError) as error:
             raise MCPError(PARSE_ERROR, f"Failed to parse JSON response: {error}") from None
+        if isinstance(value, list) and take_in is not None:
+            return await self._find_response(cast("list[Any]", value), request_id, take_in)
         message = read_message(value)
         if not isinstance(message, Response | ErrorResponse):
             raise MCPError(INVALID_REQUEST, "The server answered a request with something that is no response")
@@ -154,20 +166,42 @@ class Wire:
             )
         return message
 
-    async def read_event(self, event: ServerSentEvent) -> Message | None:
-        """Read the message in an event; `None` if there is none, which is reported."""
+    async def _find_response(
+        self, values: list[Any], request_id: RequestId, take_in: TakeIn
+    ) -> Response | ErrorResponse:
+        found = None
+        for message in await self._read_all(values):
+            if not isinstance(message, Response | ErrorResponse):
+                await take_in(message)
+            elif answers(message, request_id):
+                found = message
+        if found is None:
+            raise MCPError(INVALID_REQUEST, f"The server's batch holds no answer to request {request_id!r}")
+        return found
+
+    async def read_event(self, event: ServerSentEvent, *, may_be_batch: bool = False) -> Sequence[Message]:
+        """Read the message in an event, or those of a batch; what is none is reported."""
         if event.event != "message":
             logger.warning("Unknown SSE event: %s", event.event)
-            return None
+            return ()
         try:
-            message = read_message(loads(event.data))
+            value = loads(event.data)
         except (ValueError, RecursionError) as error:
             await self.report(MCPError(PARSE_ERROR, f"Failed to parse SSE message: {error}"))
-            return None
-        if isinstance(message, Message):
-            return message
-        await self.report(MCPError(INVALID_REQUEST, f"Failed to parse SSE message: {message.message}"))
-        return None
+            return ()
+        if may_be_batch and isinstance(value, list) and value:
+            return await self._read_all(cast("list[Any]", value))
+        return await self._read_all([value])
+
+    async def _read_all(self, values: list[Any]) -> Sequence[Message]:
+        messages: list[Message] = []
+        for value in values:
+            message = read_message(value)
+            if isinstance(message, Message):
+                messages.append(message)
+            else:
+                await self.report(MCPError(INVALID_REQUEST, f"Failed to parse SSE message: {message.message}"))
+        return messages
 
     async def report(self, fault: Exception) -> None:
         """Report what belongs to no request."""

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Iterable
 from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
-from pydantic_core import PydanticSerializationError
 from starlette.requests import Request as HTTPRequest
 
-from mcp._engine.scope import RequestScope
-from mcp._protocol.era import LEGACY, errors_need_id
-from mcp._protocol.handshake import Handshake
+from mcp._protocol.era import errors_need_id, knows_batches
+from mcp._protocol.errors import Rejection
 from mcp._protocol.headers import MCP_PROTOCOL_VERSION, MCP_SESSION_ID
-from mcp._protocol.http_request import DEFAULT_LEGACY_VERSION, LegacyMessage, negotiate_accept
-from mcp._protocol.jsonrpc import Notification, Request, dumps, error_message, result_message
-from mcp._protocol.metadata import ClientFacts, unsupported_version
-from mcp.server._handle import HandlerTable, handle_notification, handle_request
+from mcp._protocol.http_request import DEFAULT_LEGACY_VERSION, LegacyBatch, LegacyMessage, negotiate_accept
+from mcp._protocol.jsonrpc import (
+    INVALID_MESSAGE_TEXT,
+    Message,
+    Request,
+    dumps,
+    error_message,
+)
+from mcp._protocol.metadata import unsupported_version
+from mcp.server._handle import HandlerTable
+from mcp.server._http.arrival import IN_FLIGHT, Arrival
 from mcp.server._http.asgi import ASGIHeaders, Receive, Scope, Send, send_body, send_json
 from mcp.server._http.outlet import Outlet
 from mcp.server._http.response_stream import ResponseStream, StreamState
-from mcp.server._http.resumable import EventStream, Storage
-from mcp.server._http.session import Arrival, LegacySession
+from mcp.server._http.resumable import Storage
+from mcp.server._http.session import LegacySession
+from mcp.server._http.stateless import StatelessServing
 from mcp.server.auth._access_token import principal_components
 from mcp.server.auth.middleware.auth_context import get_access_token, verified_user
-from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ClientCapabilities, ErrorData, RequestId
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ErrorData, RequestId
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 logger = logging.getLogger(__name__)
@@ -38,8 +44,6 @@ _ALLOW_ALL: Final = (b"allow", b"GET, POST, DELETE")
 _ALLOW_POST: Final = (b"allow", b"POST")
 _SESSION_ID: Final = MCP_SESSION_ID.encode()
 _VERSION: Final = MCP_PROTOCOL_VERSION.encode()
-_FAREWELL_TIME: Final = 1.0
-_NO_CAPABILITIES: Final = ClientCapabilities()
 
 
 class _Refusal(Exception):
@@ -82,10 +86,20 @@ class LegacyEndpoint:
         self._idle_timeout = idle_timeout
         self._max_sessions = max_sessions
         self._keep_alive_interval = keep_alive_interval
-        self.lifespan_context: object = None
-        self.host: TaskGroup | None = None  # the sessions' tasks
+        self._lifespan_context: object = None
+        self._host: TaskGroup | None = None
         self._sessions: dict[str, LegacySession] = {}
-        self._alone: set[anyio.CancelScope] = set()  # requests without session
+        self._alone = StatelessServing(server)
+
+    def start(self, host: TaskGroup, lifespan_context: object) -> None:
+        """Begin to serve.
+
+        Args:
+            host: Runs the sessions.
+            lifespan_context: What the server's lifespan yielded.
+        """
+        self._host = host
+        self._lifespan_context = self._alone.lifespan_context = lifespan_context
 
     @property
     def open_sessions(self) -> int:
@@ -94,8 +108,7 @@ class LegacyEndpoint:
 
     async def stop(self) -> None:
         """End every session and every request at once."""
-        for scope in list(self._alone):
-            scope.cancel()
+        self._alone.stop()
         async with anyio.create_task_group() as group:
             for session in list(self._sessions.values()):
                 group.start_soon(session.shut_down)
@@ -109,17 +122,51 @@ class LegacyEndpoint:
         request_id = found.message.request_id if isinstance(found.message, Request) else None
         try:
             if not isinstance(found.message, Request):
-                await self._take_in(found, http_scope, headers, body, receive)
+                await self._take_in([found.message], found.version, _arrival(http_scope, headers, body, receive))
                 await send_body(send, 202, b"")
                 return
             outlet = self._outlet(headers, receive, send, opens=found.message.method == "initialize")
             arrival = _arrival(http_scope, headers, body, outlet.receive_disconnect)
             if self._stateless:
-                await self._serve_alone(found.message, found.version or DEFAULT_LEGACY_VERSION, arrival, outlet)
+                await self._alone.serve(found.message, found.version, arrival, outlet)
             else:
                 await self._serve_in_session(found.message, found.version, arrival, outlet)
         except _Refusal as refusal:
             await _refuse(send, refusal, headers, request_id)
+
+    async def post_batch(
+        self, batch: LegacyBatch, http_scope: Scope, headers: ASGIHeaders, body: bytes, receive: Receive, send: Send
+    ) -> None:
+        """Serve the messages of one body (2025-03-26 transports: "Sending Messages to the Server")."""
+        try:
+            arrival = _arrival(http_scope, headers, body, receive)
+            self._check_batch(batch, arrival)
+            if not batch.has_requests:
+                await self._take_in(batch.items, batch.version, arrival)
+                await send_body(send, 202, b"")
+                return
+            outlet = self._outlet(headers, receive, send, opens=False)
+            arrival = _arrival(http_scope, headers, body, outlet.receive_disconnect)
+            if self._stateless:
+                await self._alone.serve_batch(batch.items, batch.version, arrival, outlet)
+                return
+            session = self._session(arrival)
+            session.note_version(batch.version)
+            await session.batch(batch.items, arrival, outlet)
+            _check_answered(outlet)
+        except _Refusal as refusal:
+            await _refuse(send, refusal, headers, None)
+
+    def _check_batch(self, batch: LegacyBatch, arrival: Arrival) -> None:
+        version = batch.version or DEFAULT_LEGACY_VERSION
+        if not self._stateless:
+            # Nothing that may come before a session comes in a batch.
+            known = arrival.headers.first(_SESSION_ID) is not None
+            version = (self._session(arrival).version if known else None) or ""
+        if not knows_batches(version):
+            raise _Refusal(400, INVALID_MESSAGE_TEXT)
+        if any(isinstance(item, Request) and item.method == "initialize" for item in batch.items):
+            raise _Refusal(400, "initialize must not be part of a batch; send it by itself")
 
     def _outlet(self, headers: ASGIHeaders, receive: Receive, send: Send, *, opens: bool) -> Outlet:
         accepted = negotiate_accept(headers.first(b"accept"))
@@ -143,23 +190,22 @@ class LegacyEndpoint:
             session = self._session(arrival)
             session.note_version(version)
             if session.is_serving(request.request_id):
-                raise _Refusal(400, "request id already in flight")
+                raise _Refusal(400, IN_FLIGHT)
             await session.request(request, arrival, outlet)
-        if outlet.response.state is StreamState.UNDECIDED:
-            raise _Refusal(404, "Session not found")  # it ended while a client waited for a JSON document
+        _check_answered(outlet)
 
     async def _open(self, arrival: Arrival) -> LegacySession:
         if self._max_sessions is not None and len(self._sessions) >= self._max_sessions:
             raise _Refusal(503, "Too many open sessions", INTERNAL_ERROR)
         session = LegacySession(
             self._server,
-            lifespan_context=self.lifespan_context,
+            lifespan_context=self._lifespan_context,
             storage=self._storage,
             principal=principal_of(arrival.http_request.scope),
         )
-        assert self.host is not None
+        assert self._host is not None
         self._sessions[session.session_id] = session
-        await self.host.start(session.run, self._idle_timeout, self._forget)
+        await self._host.start(session.run, self._idle_timeout, self._forget)
         return session
 
     def _forget(self, session: LegacySession) -> None:
@@ -178,67 +224,15 @@ class LegacyEndpoint:
             raise _Refusal(404, "Session not found")
         return session
 
-    async def _take_in(
-        self, found: LegacyMessage, http_scope: Scope, headers: ASGIHeaders, body: bytes, receive: Receive
-    ) -> None:
-        arrival = _arrival(http_scope, headers, body, receive)
-        if not self._stateless:
-            session = self._session(arrival)
-            session.note_version(found.version)
-            await session.deliver(found.message, arrival)
-        elif isinstance(found.message, Notification):
-            version = found.version or DEFAULT_LEGACY_VERSION
-            scope = self._lone_scope(found.message, version, arrival, EventStream("", None, bool))
-            await handle_notification(self._server, scope)
-
-    # Requests without session
-
-    def _lone_scope(
-        self, message: Request | Notification, version: str, arrival: Arrival, stream: EventStream
-    ) -> RequestScope:
-        return RequestScope(
-            method=message.method,
-            params=message.params,
-            request_id=message.request_id if isinstance(message, Request) else None,
-            version=version,
-            era=LEGACY,
-            client=ClientFacts(version, _NO_CAPABILITIES),
-            notify=stream.notify,
-            handshake=Handshake(),
-            lifespan_context=self.lifespan_context,
-            request=arrival.http_request,
-            headers=arrival.headers,
-        )
-
-    async def _serve_alone(self, request: Request, version: str, arrival: Arrival, outlet: Outlet) -> None:
-        stream = EventStream("", None, bool, outlet)
-        scope = self._lone_scope(request, version, arrival, stream)
-        async with anyio.create_task_group() as group:
-            group.start_soon(outlet.hold)
-            with anyio.CancelScope() as running:
-                self._alone.add(running)
-                try:
-                    message = await self._handle_alone(scope)
-                finally:
-                    self._alone.discard(running)
-                await _finish(stream, message)
-            if running.cancelled_caught:
-                error = ErrorData(code=INTERNAL_ERROR, message="The server is shutting down")
-                with anyio.move_on_after(_FAREWELL_TIME):
-                    await _finish(stream, error_message(request.request_id, error))
-            stream.end()
-
-    async def _handle_alone(self, scope: RequestScope) -> dict[str, object]:
-        assert scope.request_id is not None
-        try:
-            message = result_message(scope.request_id, await handle_request(self._server, scope))
-            dumps(message)
-        except MCPError as error:
-            return error_message(scope.request_id, error.error)
-        except (ValueError, PydanticSerializationError):
-            logger.exception("the answer to %r has no JSON form", scope.method)
-            return error_message(scope.request_id, ErrorData(code=INTERNAL_ERROR, message="Internal server error"))
-        return message
+    async def _take_in(self, messages: Iterable[Message | Rejection], version: str | None, arrival: Arrival) -> None:
+        if self._stateless:
+            await self._alone.take_in(messages, version, arrival)
+            return
+        session = self._session(arrival)
+        session.note_version(version)
+        for message in messages:
+            if not isinstance(message, Rejection):
+                await session.deliver(message, arrival)
 
     # GET, DELETE, and what is neither
 
@@ -293,18 +287,16 @@ def _arrival(http_scope: Scope, headers: ASGIHeaders, body: bytes, receive: Rece
     return Arrival(http_request, headers)
 
 
+def _check_answered(outlet: Outlet) -> None:
+    if outlet.response.state is StreamState.UNDECIDED:
+        raise _Refusal(404, "Session not found")  # it ended while a client waited for a JSON document
+
+
 def principal_of(http_scope: object) -> object:
     """Who a request speaks for; `None` where nobody is authenticated."""
     user = verified_user(http_scope)
     token = get_access_token() if user is None else user.access_token
     return None if token is None else principal_components(token)
-
-
-async def _finish(stream: EventStream, message: dict[str, object]) -> None:
-    try:
-        await stream.send(message, last=True)
-    except anyio.BrokenResourceError:
-        logger.debug("The client left before its answer was sent")
 
 
 async def _refuse(

@@ -18,7 +18,6 @@ from mcp._protocol.jsonrpc import dumps, notification_message
 from mcp._protocol.sse import encode_event
 from mcp.server._http.outlet import Outlet
 from mcp.server.streamable_http import EventMessage, EventStore
-from mcp_types import JSONRPCError, JSONRPCResponse
 
 logger = logging.getLogger(__name__)
 
@@ -44,15 +43,22 @@ class EventStream:
         storage: Keeps its events; `None` if what cannot be sent at once is lost.
         polls: Whether its client comes back for the rest of a stream that was dropped.
         outlet: The response it goes out on now.
+
+    Attributes:
+        stream_id: Names it.
+        outlet: The response it goes out on now.
+        is_answered: Whether the last message was given to it, if it has one.
+        has_ended: Whether nothing can be sent any more.
     """
 
-    __slots__ = ("_lock", "_polls", "_storage", "_was_primed", "has_ended", "outlet", "stream_id")
+    __slots__ = ("_lock", "_polls", "_storage", "_was_primed", "has_ended", "is_answered", "outlet", "stream_id")
 
     def __init__(
         self, stream_id: str, storage: Storage | None, polls: Callable[[], bool], outlet: Outlet | None = None
     ) -> None:
         self.stream_id = stream_id
         self.outlet = outlet
+        self.is_answered = False
         self.has_ended = False
         self._storage = storage
         self._polls = polls
@@ -83,6 +89,10 @@ class EventStream:
             ValueError: It has no JSON form.
         """
         data = dumps(message)
+        self.is_answered = last
+        await self._put(message, data, last=last)
+
+    async def _put(self, message: dict[str, Any], data: bytes, *, last: bool) -> None:
         async with self._lock:
             if self.has_ended:
                 raise anyio.BrokenResourceError
@@ -159,6 +169,51 @@ class EventStream:
                 previous.close()
 
 
+class BatchStream(EventStream):
+    """The stream of the answers to a batch: it ends with the last of them.
+
+    A client that takes no events gets them all at once, as a batch (2025-03-26 transports: "Sending Messages").
+
+    Args:
+        stream_id: As for every stream, like what follows.
+        storage: Keeps its events.
+        polls: Whether its client comes back for the rest.
+        outlet: The response it goes out on now.
+        answers: How many answers there will be.
+    """
+
+    __slots__ = ("_answers_left", "_collected")
+
+    def __init__(
+        self, stream_id: str, storage: Storage | None, polls: Callable[[], bool], outlet: Outlet, answers: int
+    ) -> None:
+        super().__init__(stream_id, storage, polls, outlet)
+        self._answers_left = answers
+        self._collected: list[bytes] | None = None if outlet.takes_events else []
+
+    async def send(self, message: dict[str, Any], *, last: bool = False) -> None:
+        """Store and send one message.
+
+        Args:
+            message: The message in wire form.
+            last: Whether it is an answer: the last one for its request.
+
+        Raises:
+            BrokenResourceError: It could neither be sent nor stored.
+            ValueError: It has no JSON form.
+        """
+        data = dumps(message)
+        if last:
+            self._answers_left -= 1
+        self.is_answered = not self._answers_left
+        if self._collected is None:
+            await self._put(message, data, last=self.is_answered)
+        elif last:
+            self._collected.append(data)
+            if self.is_answered:
+                await self._put(message, b"[" + b",".join(self._collected) + b"]", last=True)
+
+
 async def replay(store: EventStore, last_event_id: str) -> list[EventMessage] | None:
     """Everything after an event; `None` if the store does not know the event."""
     found = await replay_stream(store, last_event_id)
@@ -177,15 +232,11 @@ async def replay_stream(store: EventStore, last_event_id: str) -> tuple[str, lis
 
 
 async def write_replayed(events: list[EventMessage], outlet: Outlet) -> None:
-    """Write stored events; after a response the outlet is closed, as its stream was."""
+    """Write stored events."""
     await outlet.response.write(b"")
     for event in events:
         message: Any = event.message
         if message is None:  # a mark of a place, which stores may replay as well
             continue
         data = message.model_dump_json(by_alias=True, exclude_none=True)
-        last = isinstance(message, JSONRPCResponse | JSONRPCError)
-        await outlet.response.write(encode_event(data, event_id=event.event_id), last=last)
-        if last:
-            outlet.close()
-            return
+        await outlet.response.write(encode_event(data, event_id=event.event_id))

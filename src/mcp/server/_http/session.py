@@ -8,60 +8,35 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import anyio
 from anyio.abc import TaskStatus
 from pydantic_core import PydanticSerializationError
-from starlette.requests import Request as HTTPRequest
 
 from mcp._engine.connection import Connection, progress_owner
 from mcp._engine.scope import Ask, RequestScope
 from mcp._protocol.era import LEGACY, polls_streams
+from mcp._protocol.errors import Rejection
 from mcp._protocol.handshake import Handshake
-from mcp._protocol.jsonrpc import ErrorResponse, Notification, Request, Response, error_message
+from mcp._protocol.jsonrpc import ErrorResponse, Message, Notification, Request, Response, error_message
 from mcp._protocol.metadata import ClientFacts
 from mcp._protocol.peer import CANCELLED
 from mcp.server._handle import HandlerTable, handle_notification, handle_request
-from mcp.server._http.asgi import ASGIHeaders
+from mcp.server._http.arrival import FAREWELL_TIME, IN_FLIGHT, Arrival, rejected
 from mcp.server._http.outlet import Outlet
-from mcp.server._http.resumable import EventStream, Storage, replay_stream, write_replayed
+from mcp.server._http.resumable import BatchStream, EventStream, Storage, replay_stream, write_replayed
 from mcp.server.connection import ShownConnection
 from mcp.server.streamable_http import GET_STREAM_KEY, REQUEST_CANCELLED
-from mcp_types import INTERNAL_ERROR, ClientCapabilities, ErrorData, RequestId
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ClientCapabilities, ErrorData, RequestId
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
 logger = logging.getLogger(__name__)
 
-_FAREWELL_TIME: Final = 1.0
-"""How long the last words of a request may take."""
 _UNKNOWN = ClientFacts(LATEST_HANDSHAKE_VERSION, ClientCapabilities.model_construct())
-
-
-@dataclass(slots=True, eq=False)
-class Arrival:
-    """One POST.
-
-    Attributes:
-        http_request: What handlers see of it.
-        headers: Its headers.
-        stream: Where everything that belongs to it goes; `None` if it brought no request.
-        takes_events: Whether more than the answer can be sent.
-        opens: Whether it is the `initialize` that opens the session.
-        was_cancelled: Whether the client has taken its request back.
-        was_answered: Whether the answer went out while the client was there.
-    """
-
-    http_request: HTTPRequest
-    headers: ASGIHeaders
-    stream: EventStream | None = None
-    takes_events: bool = False
-    opens: bool = False
-    was_cancelled: bool = False
-    was_answered: bool = False
 
 
 class LegacySession:
@@ -149,7 +124,7 @@ class LegacySession:
     async def shut_down(self) -> None:
         """End the session because the server stops, and tell those who wait for an answer."""
         error = ErrorData(code=INTERNAL_ERROR, message="The server is shutting down")
-        with anyio.move_on_after(_FAREWELL_TIME):
+        with anyio.move_on_after(FAREWELL_TIME):
             for request_id in list(self._arrivals):
                 await self._answer(request_id, error_message(request_id, error))
         self.end()
@@ -190,6 +165,30 @@ class LegacySession:
         if storage is not None and not arrival.opens:
             await stream.open()
         await self.deliver(request, arrival)
+        if self.is_over:
+            stream.end()
+        await self._hold(outlet)
+
+    async def batch(self, items: Sequence[Message | Rejection], arrival: Arrival, outlet: Outlet) -> None:
+        """Serve the messages of one POST, requests among them; returns when its response has ended."""
+        self._streams_made += 1
+        arrival.takes_events = outlet.takes_events
+        storage = self._storage if arrival.takes_events else None
+        answers = sum(isinstance(item, Request | Rejection) for item in items)
+        stream = BatchStream(f"{self.session_id}/{self._streams_made}", storage, self._polls, outlet, answers)
+        self._streams[stream.stream_id] = stream
+        if storage is not None:
+            await stream.open()
+        for item in items:
+            if isinstance(item, Request) and self.is_serving(item.request_id):
+                item = Rejection(400, INVALID_REQUEST, IN_FLIGHT, None, item.request_id)
+            if isinstance(item, Rejection):
+                await self._say_last(stream, rejected(item))
+            elif isinstance(item, Request):
+                own = self._arrivals[item.request_id] = replace(arrival, stream=stream)
+                await self.deliver(item, own)
+            else:
+                await self.deliver(item, arrival)
         if self.is_over:
             stream.end()
         await self._hold(outlet)
@@ -272,7 +271,7 @@ class LegacySession:
             if arrival.was_cancelled and scope.request_id is not None:
                 # A request that was taken back gets no answer, but its response has to end somehow.
                 error = ErrorData(code=REQUEST_CANCELLED, message="Request cancelled")
-                with anyio.move_on_after(_FAREWELL_TIME, shield=True):
+                with anyio.move_on_after(FAREWELL_TIME, shield=True):
                     await self._answer(scope.request_id, error_message(scope.request_id, error))
 
     def _take_note(self, notification: Notification) -> None:
@@ -321,8 +320,11 @@ class LegacySession:
         stream = arrival.stream
         if arrival.opens and stream.outlet is not None and "result" in message and self.version is not None:
             stream.outlet.response.more_headers = ((b"mcp-session-id", self.session_id.encode()),)
+        arrival.was_answered = stream.is_open
+        await self._say_last(stream, message)
+
+    async def _say_last(self, stream: EventStream, message: dict[str, Any]) -> None:
         try:
-            arrival.was_answered = stream.is_open
             await _send_last(stream, message)
         except anyio.BrokenResourceError:
             logger.debug("The client left before its answer was sent")
@@ -330,7 +332,8 @@ class LegacySession:
             logger.exception("An answer of session %s was not sent", self.session_id)
             stream.end()
         finally:
-            del self._streams[stream.stream_id]
+            if stream.is_answered:
+                self._streams.pop(stream.stream_id, None)
 
 
 async def _send_last(stream: EventStream, message: dict[str, Any]) -> None:
