@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import logging
+import time
 from typing import Annotated, Any, Literal
 
 import anyio
@@ -24,6 +25,7 @@ from mcp_types import (
     TextResourceContents,
 )
 from tests.cases.ways import both_eras
+from tests.server.http.serving import serving
 
 
 class Name(BaseModel):
@@ -261,3 +263,26 @@ async def test_a_callback_that_raises_ends_the_call_with_that_error_alone(mode: 
             await client.call_tool("choose")
         assert type(caught.value) is (ValueError if mode == "auto" else MCPError)
         assert (await client.list_tools()).tools[0].name == "choose"
+
+
+@pytest.mark.rule("CASE-28")
+@pytest.mark.parametrize("options", [{"stateless_http": True}, {"json_response": True}])
+async def test_a_question_that_no_channel_carries_fails_at_once(options: dict[str, bool]) -> None:
+    mcp = MCPServer("Lab")
+
+    @mcp.tool
+    async def greet(ctx: Context) -> str:
+        answer = await ctx.elicit("Who?", Name)
+        return answer.action
+
+    @mcp.tool
+    def choose(choices: Annotated[Choices, Resolve(ask_choices)]) -> str: ...
+
+    with serving(mcp.streamable_http_app(**options)) as port:
+        url = f"http://127.0.0.1:{port}/mcp"
+        async with Client(url, mode="legacy", elicitation_callback=ann) as client:
+            for name in ("greet", "choose"):
+                begun = time.monotonic()
+                with anyio.fail_after(5), pytest.raises(MCPError, match="no back-channel"):
+                    await client.call_tool(name)
+                assert time.monotonic() - begun < 1
