@@ -696,3 +696,15 @@ async def test_sessions_are_left_in_any_order_and_from_any_task() -> None:
         await first.__aexit__(None, None, None)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(second.__aexit__, None, None, None)
+
+
+@pytest.mark.rule("CASE-74")
+async def test_an_older_server_may_leave_the_content_of_a_result_out() -> None:
+    async with opened() as (session, server):
+
+        async def answer() -> None:
+            await server.answer(await server.request("tools/call"), {"structuredContent": {"n": 1}})
+            await server.answer(await server.request("tools/list"), {"tools": []})
+
+        result = await while_answering(session.call_tool("add"), answer)
+    assert (result.content, result.structured_content) == ([], {"n": 1})

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from mcp.client._tool_schemas import ToolSchemas
+from mcp.client._tool_schemas import InvalidToolResultError, ToolSchemas
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND
@@ -57,6 +57,20 @@ async def test_a_result_that_does_not_fit_the_schema_raises(value: Any) -> None:
     assert caught.value.__cause__ is not None
 
 
+@pytest.mark.rule("CASE-74")
+@pytest.mark.parametrize("tool", [ADD, {"name": "add", "outputSchema": {"type": "nothing"}}])
+async def test_a_result_that_breaks_its_schema_is_in_the_error_and_can_be_let_through(tool: dict[str, Any]) -> None:
+    server = Scripted(tools__list=listing(tool), tools__call=said(structuredContent={"n": "x"}))
+    async with Client(server) as client:
+        with pytest.raises(InvalidToolResultError) as caught:
+            await client.call_tool("add")
+    assert caught.value.result.structured_content == {"n": "x"}
+    server = Scripted(tools__list=listing(tool), tools__call=said(structuredContent={"n": "x"}))
+    async with Client(server, validate_results=False) as client:
+        assert (await client.call_tool("add")).structured_content == {"n": "x"}
+    assert "tools/list" not in server.methods  # nothing is looked up for a check that is not made
+
+
 @pytest.mark.rule("CLIENT-53", "TROUBLE-11")
 async def test_a_result_without_the_promised_structure_raises() -> None:
     async with Client(Scripted(tools__list=listing(ADD), tools__call=said())) as client:
@@ -82,7 +96,7 @@ async def test_a_schema_that_cannot_be_used_raises(schema: dict[str, Any]) -> No
             await client.call_tool("add")
 
 
-@pytest.mark.rule("CLIENT-52", "BASE-X-06")
+@pytest.mark.rule("CLIENT-52", "BASE-X-06", "CASE-74")
 async def test_the_schema_names_its_dialect() -> None:
     # In draft 4 a boolean makes a bound exclusive; in 2020-12 that is no schema at all.
     schema = {
@@ -139,7 +153,7 @@ async def test_a_server_that_pages_without_end_does_not_keep_the_caller() -> Non
     assert server.methods.count("tools/list") == 2
 
 
-@pytest.mark.rule("CLIENT-D13", "CLIENT-56")
+@pytest.mark.rule("CLIENT-D13", "CLIENT-56", "CASE-74")
 @pytest.mark.parametrize(("code", "lookups"), [(METHOD_NOT_FOUND, 1), (-32603, 2)])
 async def test_a_listing_that_fails_does_not_fail_the_call(
     code: int, lookups: int, caplog: pytest.LogCaptureFixture

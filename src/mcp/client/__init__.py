@@ -9,6 +9,7 @@ from mcp.shared._lazy import lazy_names
 if TYPE_CHECKING:
     from mcp._protocol.input_required import InputRequiredRoundsExceededError as InputRequiredRoundsExceededError
     from mcp.client._notifications import IncomingMessage as IncomingMessage
+    from mcp.client._tool_schemas import InvalidToolResultError as InvalidToolResultError
     from mcp.client._transport import Transport as Transport
     from mcp.client.client import CacheMode as CacheMode
     from mcp.client.client import Client as Client
@@ -22,6 +23,7 @@ __all__ = [
     "ClientSession",
     "IncomingMessage",
     "InputRequiredRoundsExceededError",
+    "InvalidToolResultError",
     "Transport",
 ]
 
@@ -32,6 +34,7 @@ _HOMES = {
     "ClientSession": "mcp.client.session",
     "IncomingMessage": "mcp.client._notifications",
     "InputRequiredRoundsExceededError": "mcp._protocol.input_required",
+    "InvalidToolResultError": "mcp.client._tool_schemas",
     "Transport": "mcp.client._transport",
 }
 

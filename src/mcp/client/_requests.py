@@ -207,6 +207,8 @@ class SessionRequests(SessionVerbs):
         wire = await self._exchange(method, params, meta, timeout, progress_callback, by_hand=by_hand, headers=headers)
         if wire.get("resultType") == "input_required":
             return decode_result(method, wire, InputRequiredResult)
+        if method == "tools/call" and self._era is LEGACY and "content" not in wire:
+            wire = {**wire, "content": []}  # servers of older revisions leave it out where there is only data
         return decode_result(method, wire, result_type)
 
     async def _notify(self, method: str, params: dict[str, Any] | None) -> None:

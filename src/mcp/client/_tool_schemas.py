@@ -16,6 +16,18 @@ logger = logging.getLogger(__name__)
 _NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
+class InvalidToolResultError(RuntimeError):
+    """A tool's result breaks the output schema that its server lists, or that schema is none.
+
+    Attributes:
+        result: The result as the server sent it.
+    """
+
+    def __init__(self, message: str, result: types.CallToolResult) -> None:
+        super().__init__(message)
+        self.result = result
+
+
 class _Validator(Protocol):
     def validate(self, instance: Any) -> None: ...
 
@@ -84,29 +96,31 @@ class ToolSchemas:
         """Check a result against the tool's output schema, if it has one.
 
         Raises:
-            RuntimeError: The result does not fit, or the schema itself is unusable.
+            InvalidToolResultError: The result does not fit, or the schema itself is unusable.
         """
         facts = self._known.get(name)
         if facts is None or facts.output_schema is None or result.is_error:
             return
         if result.structured_content is None and "structured_content" not in result.model_fields_set:
-            raise RuntimeError(f"Tool {name} has an output schema but did not return structured content")
+            text = f"Tool {name} has an output schema but did not return structured content"
+            raise InvalidToolResultError(text, result)
         if facts.validator is None:
-            facts.validator = _compile(name, facts.output_schema)
+            try:
+                facts.validator = _compile(facts.output_schema)
+            except (ValueError, TypeError, RecursionError) as error:
+                raise InvalidToolResultError(f"Invalid schema for tool {name}: {error}", result) from error
         try:
             facts.validator.validate(result.structured_content)
         except ValueError as error:
-            raise RuntimeError(f"Invalid structured content returned by tool {name}: {error}") from error
+            text = f"Invalid structured content returned by tool {name}: {error}"
+            raise InvalidToolResultError(text, result) from error
 
 
-def _compile(name: str, schema: dict[str, Any]) -> _Validator:
+def _compile(schema: dict[str, Any]) -> _Validator:
     import jsonschema_rs
 
-    try:
-        # The dialect comes from `$schema`, else it is 2020-12. No schema may make the client open a URL.
-        return jsonschema_rs.validator_for(schema, retriever=_refuse)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise RuntimeError(f"Invalid schema for tool {name}: {error}") from error
+    # The dialect comes from `$schema`, else it is 2020-12. No schema may make the client open a URL.
+    return jsonschema_rs.validator_for(schema, retriever=_refuse)
 
 
 def _refuse(uri: str) -> Any:

@@ -101,6 +101,7 @@ class Client:
         reset_timeout_on_progress: Whether progress starts a request's timeout anew.
         total_timeout_seconds: Seconds for one request whatever its progress; `None` for any time.
         tracing: Whether requests have spans, where the application traces with OpenTelemetry.
+        validate_results: Whether results are checked against the output schemas that the server lists for its tools.
 
     Raises:
         TypeError: `server` is nothing to connect to.
@@ -129,6 +130,7 @@ class Client:
     reset_timeout_on_progress: bool = True
     total_timeout_seconds: float | None = None
     tracing: bool = True
+    validate_results: bool = True
     _connecting: ClientSession | None = field(default=None, init=False, repr=False)
     _session: ClientSession | None = field(default=None, init=False, repr=False)
     _entered: bool = field(default=False, init=False, repr=False)
@@ -291,7 +293,7 @@ class Client:
         Raises:
             MCPError: The server answered an error, there was no answer, or a callback refused.
             InputRequiredRoundsExceededError: The server kept asking.
-            RuntimeError: The result does not fit the tool's output schema.
+            InvalidToolResultError: The result, which it has, does not fit the tool's output schema.
         """
         session = self.session
         params = with_answers(call_params(name, arguments), input_responses, request_state)
@@ -300,7 +302,8 @@ class Client:
             return session._call_tool(params, meta, read_timeout_seconds, progress_callback)
 
         result = await self._send_with_input(send, params)
-        await session.validate_tool_result(name, result)
+        if self.validate_results:
+            await session.validate_tool_result(name, result)
         return result
 
     async def get_prompt(
