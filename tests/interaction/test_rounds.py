@@ -28,7 +28,7 @@ from mcp.server.mcpserver import (
     Sample,
 )
 from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
-from mcp_types import INVALID_PARAMS, ElicitResult, InputRequiredResult
+from mcp_types import INVALID_PARAMS, SERVER_INFO_META_KEY, ElicitResult, InputRequiredResult
 from tests.interaction.test_verbs import text_of
 from tests.interaction.transports import Connector
 
@@ -664,12 +664,13 @@ async def test_a_server_that_never_stops_asking_is_given_up(connect: Connector) 
 
 @pytest.mark.rule("MRTR-59", "MRTR-C-11", "SERR-29")
 async def test_a_question_of_a_kind_that_was_not_declared_fails_the_call_at_the_client(connect: Connector) -> None:
-    """A middleware slips the question past the server's own check, as another implementation might."""
+    """A middleware slips the question past the server's own check, with a stamp as if it had been checked."""
 
     async def slip(ctx: ServerRequestContext, call_next: Any) -> Any:
         if ctx.method != "tools/call":
             return await call_next(ctx)
-        return {"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}}
+        stamp = {SERVER_INFO_META_KEY: {"name": "rude", "version": "0"}}
+        return {"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}, "_meta": stamp}
 
     server = Server("rude")
     server.middleware.append(slip)
