@@ -204,7 +204,9 @@ class SessionRequests(SessionVerbs):
         by_hand: bool = False,
         headers: Mapping[str, str] = _NO_HEADERS,
     ) -> ResultT | InputRequiredResult:
-        wire = await self._exchange(method, params, meta, timeout, progress_callback, by_hand=by_hand, headers=headers)
+        wire: dict[str, Any] = await self._exchange(
+            method, params, meta, timeout, progress_callback, by_hand=by_hand, headers=headers
+        )
         if wire.get("resultType") == "input_required":
             return decode_result(method, wire, InputRequiredResult)
         if method == "tools/call" and self._era is LEGACY and "content" not in wire:

@@ -108,8 +108,8 @@ async def refusal(client: Client) -> Any:
 async def progress(client: Client) -> Any:
     seen: list[Any] = []
 
-    async def on_progress(value: float, total: float | None, message: str | None) -> None:
-        seen.append([value, total, message])
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        seen.append([progress, total, message])
 
     result = await client.call_tool("count", {"steps": 3}, progress_callback=on_progress)
     return [text_of(result), seen]
@@ -119,7 +119,7 @@ async def cancelling(client: Client) -> Any:
     key = {"key": uuid4().hex}
     async with anyio.create_task_group() as group:
 
-        async def on_progress(value: float, total: float | None, message: str | None) -> None:
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             group.cancel_scope.cancel()
 
         with anyio.fail_after(10):
