@@ -10,6 +10,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import mcp_types
 
@@ -63,7 +64,7 @@ def serving(arguments: Sequence[str | Path], port: int) -> Generator[str]:
                 process.kill()
 
 
-def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
+def wait_for_port(port: int, process: subprocess.Popen[Any]) -> None:
     end = time.monotonic() + TIMEOUT
     while process.poll() is None and time.monotonic() < end:
         try:

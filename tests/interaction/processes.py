@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from tests.programs import ROOT, environment
+from tests.programs import ROOT, environment, wait_for_port
 from tests.server.http.serving import PATIENCE
 
 
@@ -63,6 +61,10 @@ class Uvicorn:
             assert self._news.wait_for(look, 3 * PATIENCE), self.log
         return found[0]
 
+    def wait_for_port(self) -> None:
+        """Wait until connections to the port are taken."""
+        wait_for_port(self.port, self._process)
+
     def stop(self) -> None:
         self._process.terminate()
         try:
@@ -75,19 +77,6 @@ class Uvicorn:
         self._process.stderr.close()
 
 
-def wait_until_listening(port: int) -> None:
-    """Wait until a connection to the port is taken."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
-            return
-        except ConnectionRefusedError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-
-
 @contextmanager
 def uvicorn(*keys: str | None, workers: int = 1) -> Generator[list[Uvicorn]]:
     """Run one for each of `keys` until the end of the block; all their workers have started when this yields."""
@@ -97,7 +86,7 @@ def uvicorn(*keys: str | None, workers: int = 1) -> Generator[list[Uvicorn]]:
         for one in started:
             one.port = int(one.wait_for(r"running on http://127\.0\.0\.1:(\d+)")[1])
             one.wait_for("Application startup complete", workers)
-            wait_until_listening(one.port)  # which a worker does right after it has said so
+            one.wait_for_port()  # which a worker does right after it has said so
         yield started
     finally:
         for one in started:

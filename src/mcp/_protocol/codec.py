@@ -204,7 +204,12 @@ def _encode_form_request(params: types.ElicitRequestFormParams) -> dict[str, Any
         schema = to_jsonable_python(modern_form_schema(params.requested_schema), inf_nan_mode="null")
     except UnicodeEncodeError:  # a lone surrogate in a key: `dump` knows what to do
         schema = modern_form_schema(dump(params, MODERN)["requestedSchema"])
-    form = {"mode": "form", "message": params.message, "requestedSchema": schema}
+    return form_request(params.message, schema)
+
+
+def form_request(message: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Write the question to fill in a form, from what of its schema the modern protocol sends."""
+    form = {"mode": "form", "message": message, "requestedSchema": schema}
     return {"method": "elicitation/create", "params": form}
 
 

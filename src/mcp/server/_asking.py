@@ -254,9 +254,9 @@ class AskLater:
         )
 
 
-def with_advice(request: InputRequest, advice: str) -> InputRequest:
-    """Repeat a question with a word on why the last answer would not do."""
-    if isinstance(request, ElicitRequest):
+def with_advice(request: InputRequest, advice: str | None) -> InputRequest:
+    """Repeat a question with a word on why the last answer would not do, if there is one to say."""
+    if advice is not None and isinstance(request, ElicitRequest):
         params = request.params.model_copy(update={"message": f"{advice} {request.params.message}"})
         return ElicitRequest(params=params)
     return request

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final, TypeAlias
 from uuid import uuid4
 
@@ -105,4 +104,4 @@ def _with_answers(ctx: Context, responses: Mapping[str, InputResponse] | None, s
         params["inputResponses"] = encode_input_responses(responses)
     if state is not None:
         params["requestState"] = state
-    return replace(ctx, params=params)
+    return ctx.with_params(params)

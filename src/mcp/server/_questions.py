@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 
 from mcp._protocol.canonical import canonical_json, digest
 from mcp._protocol.capabilities import missing_capability, missing_elicitation
-from mcp._protocol.codec import encode_input_request
+from mcp._protocol.codec import encode_input_request, form_request
 from mcp.server._forms import Form
 from mcp.server.elicitation import (
     ElicitationResult,
@@ -120,10 +120,7 @@ class FormQuestion(_Elicitation[ElicitationResult[ModelT]]):
 
     def wire(self) -> dict[str, Any]:
         """Return what is sent on the modern wire."""
-        return {
-            "method": "elicitation/create",
-            "params": {"mode": "form", "message": self._message, "requestedSchema": self._form.modern_schema()},
-        }
+        return form_request(self._message, self._form.modern_schema())
 
     def missing_capability(self, declared: ClientCapabilities) -> tuple[str, dict[str, Any]] | None:
         """Say which capability it needs that the client did not declare."""

@@ -137,10 +137,7 @@ class ResolvePlan:
 
 def as_result(ask: AskLater) -> InputRequiredResult:
     """The result that carries the questions of a round."""
-    requests = {
-        key: question.request() if advice is None else with_advice(question.request(), advice)
-        for key, (question, advice) in ask.pending.items()
-    }
+    requests = {key: with_advice(question.request(), advice) for key, (question, advice) in ask.pending.items()}
     return InputRequiredResult(input_requests=requests, request_state=dump_record(ask.record))
 
 
