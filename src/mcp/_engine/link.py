@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from mcp._engine.scope import RequestScope
 from mcp._protocol.era import MODERN
@@ -73,6 +73,16 @@ class Link(Protocol):
 
     async def notify(self, method: str, params: dict[str, Any] | None, version: str | None) -> None:
         """Send a notification. Failures are logged by the link, never raised."""
+        ...
+
+
+@runtime_checkable
+class EndingLink(Link, Protocol):
+    """A link that may come to an end: what is sent after that is never answered."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the server can still be reached."""
         ...
 
 

@@ -11,7 +11,7 @@ import anyio
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 import mcp_types as types
-from mcp._engine.link import Link, OnNotification, OutgoingRequest
+from mcp._engine.link import EndingLink, Link, OnNotification, OutgoingRequest
 from mcp._protocol.codec import InvalidServerResult, decode_result, without_modern_members
 from mcp._protocol.era import LEGACY, MODERN, Era, defines_notification
 from mcp._protocol.fields import dump
@@ -83,6 +83,11 @@ class SessionRequests(SessionVerbs):
             # A subclass that overrides `send_request` wants to see what the verbs send, as models.
             self._ask = self._ask_with_models
             self._ask_open = self._ask_open_with_models
+
+    @property
+    def _can_send(self) -> bool:
+        """Whether a request may still reach the server: the session is open, and so is what it talks over."""
+        return self._state == "open" and not (isinstance(self._link, EndingLink) and not self._link.is_open)
 
     async def send_request(
         self,

@@ -53,6 +53,11 @@ class StdioLink:
         self._listeners = on_request, hear, on_fault
         self._link.attach(*self._listeners)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the server can still be reached."""
+        return self._link.is_open
+
     async def exchange(self, request: OutgoingRequest, on_notification: OnNotification) -> dict[str, Any]:
         """Send a request and wait for its response; cancelling the caller tells the server."""
         if self._probed and request.method == "initialize" and not self._link.is_open:

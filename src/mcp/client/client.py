@@ -44,6 +44,7 @@ from mcp.client.session import (
     SamplingFnT,
 )
 from mcp.client.subscriptions import Subscription, listen
+from mcp.client.watch import DEFAULT_MAX_RETRIES, DEFAULT_MAX_RETRY_DELAY, DEFAULT_RETRY_DELAY, Watch, watch
 from mcp.shared._deprecated import deprecated
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
@@ -410,6 +411,44 @@ class Client:
             resources_list_changed=resources_list_changed,
             resource_subscriptions=resource_subscriptions,
             timeout=timeout,
+        )
+
+    def watch(
+        self,
+        *,
+        tools_list_changed: bool = False,
+        prompts_list_changed: bool = False,
+        resources_list_changed: bool = False,
+        resource_subscriptions: Sequence[str] = (),
+        timeout: float | None = None,
+        max_retries: int | None = DEFAULT_MAX_RETRIES,
+        retry_delay: float = DEFAULT_RETRY_DELAY,
+        max_retry_delay: float = DEFAULT_MAX_RETRY_DELAY,
+    ) -> AbstractAsyncContextManager[Watch]:
+        """Watch the server's changes: as `listen`, but listening again whenever the subscription ends.
+
+        What the block yields is iterated for the same events, and a `Reconnected()` after each gap.
+
+        Args:
+            tools_list_changed: Whether to hear of changes of the list of tools.
+            prompts_list_changed: Whether to hear of changes of the list of prompts.
+            resources_list_changed: Whether to hear of changes of the list of resources.
+            resource_subscriptions: The URIs of resources whose changes to hear of.
+            timeout: Seconds to wait for each acknowledgement; by default the read timeout, else 30.
+            max_retries: How often in a row to listen again in vain before `SubscriptionLost`; `None` for no limit.
+            retry_delay: Seconds to wait before the first retry, at most; each further wait is twice as long.
+            max_retry_delay: Seconds to wait before any retry, at most.
+        """
+        return watch(
+            self.session,
+            tools_list_changed=tools_list_changed,
+            prompts_list_changed=prompts_list_changed,
+            resources_list_changed=resources_list_changed,
+            resource_subscriptions=resource_subscriptions,
+            timeout=timeout,
+            max_retries=max_retries,
+            retry_delay=retry_delay,
+            max_retry_delay=max_retry_delay,
         )
 
     @deprecated(PING_REMOVED, category=MCPDeprecationWarning)

@@ -7,7 +7,7 @@ async with client.listen(tools_list_changed=True) as changes:
 ```
 
 There is no replay: after `SubscriptionLost`, listen again first and fetch what matters then, so that nothing falls
-between.
+between. `Client.watch` does the listening again by itself.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, TypeAlias, cast
 
@@ -44,6 +45,7 @@ __all__ = [
     "ListenNotSupportedError",
     "OnEvent",
     "PromptsListChanged",
+    "Reconnected",
     "ResourceUpdated",
     "ResourcesListChanged",
     "ServerEvent",
@@ -65,6 +67,11 @@ _numbers = itertools.count(1)
 
 class SubscriptionLost(RuntimeError):
     """A subscription ended and the server did not say that it is over: changes may have been missed."""
+
+
+@dataclass(frozen=True)
+class Reconnected:
+    """A watch listens again after a gap: changes may have been missed, so fetch again what matters."""
 
 
 class ListenNotSupportedError(RuntimeError):
@@ -124,8 +131,6 @@ class ListenRoute:
     def end(self) -> None:
         """End as the server wants it: the request that opened the subscription has its result."""
         self.ended = True
-        if self.honored is None:
-            self.honored = SubscriptionFilter()
         self.acknowledged.set()
         self._wake()
 
@@ -209,11 +214,22 @@ class Subscription:
         raise StopAsyncIteration
 
 
-class _Listening(AbstractAsyncContextManager[Subscription]):
-    """The block in which a subscription is open. Its exchange runs in a task of the block."""
+class Listening(AbstractAsyncContextManager[Subscription]):
+    """The block in which a subscription is open. Its exchange runs in a task of the block.
+
+    Args:
+        session: The session.
+        wanted: What to hear of.
+        on_event: Awaited before each event is handed out.
+        timeout: Seconds to wait for the server's acknowledgement; by default the session's read timeout, else 30.
+    """
 
     def __init__(
-        self, session: ClientSession, wanted: SubscriptionFilter, on_event: OnEvent | None, timeout: float | None
+        self,
+        session: ClientSession,
+        wanted: SubscriptionFilter,
+        on_event: OnEvent | None = None,
+        timeout: float | None = None,
     ) -> None:
         self._session = session
         self._wanted = wanted
@@ -222,6 +238,11 @@ class _Listening(AbstractAsyncContextManager[Subscription]):
         self._tasks: TaskGroup | None = None
         self._exchange = anyio.CancelScope()
         self._route = ListenRoute(f"listen-{next(_numbers)}")
+
+    @property
+    def was_acknowledged(self) -> bool:
+        """Whether the server said what it will tell."""
+        return self._route.honored is not None
 
     async def __aenter__(self) -> Subscription:
         session, route = self._session, self._route
@@ -331,20 +352,30 @@ def listen(
         TypeError: `resource_subscriptions` is no sequence of strings.
         ValueError: There is nothing to listen for.
     """
-    if isinstance(resource_subscriptions, str | bytes):
+    wanted = wanted_changes(
+        "listen", session, tools_list_changed, prompts_list_changed, resources_list_changed, resource_subscriptions
+    )
+    return Listening(session, wanted, on_event, timeout)
+
+
+def wanted_changes(
+    verb: str, session: ClientSession, tools: bool, prompts: bool, resources: bool, uris: Sequence[str]
+) -> SubscriptionFilter:
+    """Check what `listen` and `watch` are given; `verb` is which of them it was."""
+    if isinstance(uris, str | bytes):
         raise TypeError("resource_subscriptions takes a sequence of URIs, not a bare string")
-    uris: list[object] = list(resource_subscriptions)
-    for index, uri in enumerate(uris):
+    members: list[object] = list(uris)
+    for index, uri in enumerate(members):
         if not isinstance(uri, str):
             raise TypeError(f"resource_subscriptions[{index}] must be a string, not {type(uri).__name__}")
     wanted = SubscriptionFilter(
-        tools_list_changed=tools_list_changed or None,
-        prompts_list_changed=prompts_list_changed or None,
-        resources_list_changed=resources_list_changed or None,
-        resource_subscriptions=cast("list[str]", uris) or None,
+        tools_list_changed=tools or None,
+        prompts_list_changed=prompts or None,
+        resources_list_changed=resources or None,
+        resource_subscriptions=cast("list[str]", members) or None,
     )
     if not filter_to_wire(wanted):
-        raise ValueError("listen() needs at least one kind of change to listen for")
+        raise ValueError(f"{verb}() needs at least one kind of change to {verb} for")
     if session._state != "open":
-        raise RuntimeError("listen() needs an entered session")
-    return _Listening(session, wanted, on_event, timeout)
+        raise RuntimeError(f"{verb}() needs an entered session")
+    return wanted
