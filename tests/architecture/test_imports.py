@@ -29,7 +29,7 @@ LAYERS = {
 }
 
 # Facades and public re-exports: they may name everything, and nothing inside imports them.
-FACADES = {"mcp", "mcp.client", "mcp.server", "mcp.server.mcpserver", "mcp.shared.memory"}
+FACADES = {"mcp", "mcp.client", "mcp.server", "mcp.server.mcpserver", "mcp.shared.memory", "mcp.stores"}
 
 # Layers without input or output: mcp_types, the protocol's rules, what both sides share.
 SANS_IO = ("mcp_types", "mcp.types", "mcp._protocol", "mcp.shared")

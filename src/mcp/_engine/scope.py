@@ -90,6 +90,8 @@ class RequestScope:
         finished: Whether the request has been answered; nothing may be sent for it any more.
         state_is_record: Whether the call's `requestState` is the record that resolvers keep, and no state of an author
             that merely looks like one; `None` if nobody knows.
+        spend_state: Marks the call's `requestState` as used, and raises if it was used before; `None` if it may be used
+            again, or the call has none.
         connection: What sessions show of the conversation; `None` until somebody wants to see it.
         invalid_params: The exception by which the params were found not to fit, to tell it from one of the handler's.
     """
@@ -115,6 +117,7 @@ class RequestScope:
     connection: object = None
     invalid_params: Exception | None = None
     state_is_record: bool | None = None
+    spend_state: Callable[[], Awaitable[None]] | None = None
 
     @property
     def meta(self) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ REQUEST_BINDING: Final = "request binding"
 AUDIENCE: Final = "audience"
 PRINCIPAL: Final = "principal"
 PRINCIPAL_DRIFT: Final = "principal drift"
+REPLAY: Final = "replay"
 
 RECORD_MARKER: Final = "mcp:resolvers"
 """The first member of the record that resolvers keep."""
@@ -31,6 +32,7 @@ RECORD_PREFIX: Final = f'{{"{RECORD_MARKER}":'
 _NUMBERS: Final = (float, int)
 _SALT_BYTES: Final = 8
 _DIGEST_BYTES: Final = 16
+_USE_ID_BYTES: Final = 16
 
 Claims = dict[str, Any]
 
@@ -46,6 +48,7 @@ def make_claims(
     ttl: float,
     audience: str | None,
     principal: str | None,
+    use_id: str | None = None,
 ) -> bytes:
     """Write the payload that seals a state to its request.
 
@@ -59,6 +62,7 @@ def make_claims(
         ttl: How many seconds the payload is good for.
         audience: The audience, if it is bound to one.
         principal: The principal, if it is bound to one.
+        use_id: What its one use is remembered by, if it has only one.
     """
     claims: Claims = {
         "v": VERSION,
@@ -72,6 +76,8 @@ def make_claims(
         claims["aud"] = audience
     if principal is not None:
         claims["p"] = encode_base64url(_salt_principal(principal, os.urandom(_SALT_BYTES))).decode("ascii")
+    if use_id is not None:
+        claims["n"] = use_id
     head = dumps(claims)[:-1]
     return b'%b,"s":%b}' % (head, state.encode("utf-8") if is_record else dumps(state))
 
@@ -80,6 +86,20 @@ def read_state(claims: Claims) -> tuple[str, bool]:
     """Return the state as text, and whether it is the record of resolvers."""
     state = claims["s"]
     return (state, False) if isinstance(state, str) else (dumps(state).decode("utf-8"), True)
+
+
+def make_use_id() -> str:
+    """Make a name that no other payload has."""
+    return encode_base64url(os.urandom(_USE_ID_BYTES)).decode("ascii")
+
+
+def name_use(claims: Claims, payload: bytes) -> None:
+    """Make sure that the claims have a name by which their use is remembered.
+
+    Those made before uses were counted have none. Their bytes are as good: nobody but a server can write others.
+    """
+    if "n" not in claims:
+        claims["n"] = digest(payload)
 
 
 def read_claims(payload: bytes, *, now: float) -> Claims:
@@ -97,6 +117,7 @@ def read_claims(payload: bytes, *, now: float) -> Claims:
         and _is_time(issued)
         and _is_time(expires)
         and type(get("m")) is type(get("t")) is type(get("a")) is str
+        and type(get("n", "")) is str
         and (type(state) is str or (type(state) is dict and RECORD_MARKER in state))
     ):
         raise InvalidRequestState(MALFORMED)

@@ -101,6 +101,10 @@ class Chain:
         except ValidationError as error:
             scope.invalid_params = error
             raise
+        if scope.spend_state is not None:
+            # After every other check: a request that is refused for another reason leaves its state good for one more.
+            await scope.spend_state()
+            scope.spend_state = None
         try:
             result = await entry.handler(ctx, params)
         except UrlElicitationRequiredError as error:

@@ -14,16 +14,15 @@ server.middleware.append(RequestStateBoundary(security, default_audience=server.
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import json
-import logging
 import math
 import time
-import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from mcp.server import _claims
+from mcp.server._rejections import log_failure, logger, rejection
 from mcp.server._sealing import (
     MALFORMED,
     SEAL,
@@ -32,12 +31,14 @@ from mcp.server._sealing import (
     EphemeralRequestStateCodec,
     InvalidRequestState,
 )
+from mcp.server._state_stores import check_store, spend
 from mcp.server.auth._access_token import principal_components
 from mcp.server.auth.middleware.auth_context import get_access_token, verified_user
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
+from mcp.stores.store import Store
 from mcp_types import InputRequiredResult
-from mcp_types.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
+from mcp_types.jsonrpc import INTERNAL_ERROR
 from mcp_types.methods import INPUT_REQUIRED_METHODS
 
 __all__ = [
@@ -49,15 +50,9 @@ __all__ = [
     "authenticated_principal",
 ]
 
-logger = logging.getLogger(__name__)
-
 _NON_STRING: Final = "non-string requestState"
 _CODEC_ERROR: Final = "codec error"
 _PRINCIPAL_ERROR: Final = "principal binding error"
-_HINT: Final = (
-    " (another instance sealed it, or this one before a restart: "
-    "give all instances the same RequestStateSecurity(keys=[...]))"
-)
 _LARGE_STATE: Final = 64 * 1024
 
 BindPrincipal: TypeAlias = Callable[[ServerRequestContext[Any, Any]], str | None]
@@ -105,6 +100,8 @@ class RequestStateSecurity:
         ttl: How many seconds the client has for each round.
         bind_principal: Names the principal of a request; `None` as a value binds tokens to no principal.
         audience: What keeps servers with the same keys apart; the server's name by default.
+        single_use: Where used tokens are remembered, so that each is accepted once. Several instances need one that
+            they share. Without it, a token may be used again within its time.
 
     Raises:
         TypeError: An argument is of the wrong type.
@@ -119,6 +116,7 @@ class RequestStateSecurity:
         ttl: float = 600.0,
         bind_principal: BindPrincipal | None = authenticated_principal,
         audience: str | None = None,
+        single_use: Store | None = None,
     ) -> None:
         if keys is not None and codec is None:
             codec = AESGCMRequestStateCodec(keys)
@@ -133,18 +131,23 @@ class RequestStateSecurity:
         if bind_principal is not None and not callable(bind_principal):
             raise TypeError(f"bind_principal must be a function or None, got {type(bind_principal).__name__}")
         _check_audience("RequestStateSecurity(audience=...)", audience)
+        if single_use is not None:
+            check_store("single_use", single_use, "add_once")
         self.codec = codec
         self.ttl = ttl
         self.bind_principal = bind_principal
         self.audience = audience
+        self.single_use = single_use
 
     @classmethod
-    def ephemeral(cls, *, ttl: float = 600.0, audience: str | None = None) -> RequestStateSecurity:
+    def ephemeral(
+        cls, *, ttl: float = 600.0, audience: str | None = None, single_use: Store | None = None
+    ) -> RequestStateSecurity:
         """Return a policy whose random key ends with the process.
 
         No other instance, and not this one after a restart, can verify its tokens.
         """
-        return cls(codec=EphemeralRequestStateCodec(), ttl=ttl, audience=audience)
+        return cls(codec=EphemeralRequestStateCodec(), ttl=ttl, audience=audience, single_use=single_use)
 
 
 class RequestStateBoundary:
@@ -178,26 +181,32 @@ class RequestStateBoundary:
         if token is None:
             return self._seal_result(ctx, await call_next(ctx), None)
         claims = self._verify(ctx, token)
-        if isinstance(claims, _Refusal):
+        if isinstance(claims, str):
             # Raised here, outside of every `except`, so that no cause with a token in its text is attached.
-            raise claims.answer()
-        state, ctx.session.scope.state_is_record = _claims.read_state(claims)
+            raise rejection(ctx.method, claims)
+        scope = ctx.session.scope
+        state, scope.state_is_record = _claims.read_state(claims)
+        if self._security.single_use is not None:
+            scope.spend_state = functools.partial(spend, self._security.single_use, claims, ctx.method, self._clock)
         inner = ctx.with_params({**(ctx.params or {}), "requestState": state})
         return self._seal_result(ctx, await call_next(inner), claims["a"])
 
-    def _verify(self, ctx: ServerRequestContext[Any, Any], token: object) -> _claims.Claims | _Refusal:
+    def _verify(self, ctx: ServerRequestContext[Any, Any], token: object) -> _claims.Claims | str:
+        """Return what the token says; or, as text, why it is refused."""
         try:
             payload = self._unseal(ctx, token)
             claims = _claims.read_claims(payload, now=self._clock())
             _claims.check_request(claims, ctx.method, ctx.params or {}, self._audience)
             _claims.check_principal(claims, self._principal(ctx))
+            if self._security.single_use is not None:
+                _claims.name_use(claims, payload)
             return claims
         except InvalidRequestState as error:
-            return _Refusal(ctx.method, str(error))
+            return str(error)
         except Exception as error:
             # Only arguments that are not JSON come here, which no wire can carry.
-            _log_failure("requestState verification", ctx.method, error)
-            return _Refusal(ctx.method, _claims.REQUEST_BINDING)
+            log_failure("requestState verification", ctx.method, error)
+            return _claims.REQUEST_BINDING
 
     def _unseal(self, ctx: ServerRequestContext[Any, Any], token: object) -> bytes:
         if not isinstance(token, str):
@@ -211,7 +220,7 @@ class RequestStateBoundary:
             reason = str(error)
             raise InvalidRequestState(reason if reason in (MALFORMED, UNKNOWN_KEY) else SEAL) from None
         except Exception as error:
-            _log_failure("requestState codec.unseal", ctx.method, error)
+            log_failure("requestState codec.unseal", ctx.method, error)
             raise InvalidRequestState(_CODEC_ERROR) from None
         if not isinstance(payload, (bytes, bytearray)):
             raise InvalidRequestState(_CODEC_ERROR)
@@ -223,7 +232,7 @@ class RequestStateBoundary:
         try:
             principal = cast("object", self._security.bind_principal(ctx))
         except Exception as error:
-            _log_failure("bind_principal", ctx.method, error)
+            log_failure("bind_principal", ctx.method, error)
             raise InvalidRequestState(_PRINCIPAL_ERROR) from None
         if principal is None or isinstance(principal, str):
             return principal
@@ -266,6 +275,7 @@ class RequestStateBoundary:
                 ttl=security.ttl,
                 audience=self._audience,
                 principal=self._principal(ctx),
+                use_id=None if security.single_use is None else _claims.make_use_id(),
             )
             token = cast("object", security.codec.seal(payload))
         except InvalidRequestState as error:
@@ -274,24 +284,12 @@ class RequestStateBoundary:
             logger.error("refusing to seal requestState on %s: %s", ctx.method, reason)
             return None
         except Exception as error:
-            _log_failure("sealing requestState", ctx.method, error)
+            log_failure("sealing requestState", ctx.method, error)
             return None
         if isinstance(token, str):
             return token
         logger.error("requestState codec.seal on %s returned %s, expected str", ctx.method, type(token).__name__)
         return None
-
-
-@dataclasses.dataclass(slots=True)
-class _Refusal:
-    method: str
-    reason: str
-
-    def answer(self) -> MCPError:
-        """Log the reason, and return the one answer for all of them."""
-        hint = _HINT if self.reason == UNKNOWN_KEY else ""
-        logger.warning("requestState rejected on %s: %s%s", self.method, self.reason, hint)
-        return MCPError(INVALID_PARAMS, "Invalid or expired requestState")
 
 
 def _check_audience(name: str, audience: object) -> None:
@@ -301,12 +299,3 @@ def _check_audience(name: str, audience: object) -> None:
         raise TypeError(f"{name} must be a str or None, got {type(audience).__name__}")
     if not audience:
         raise ValueError(f"{name} must not be empty: servers with the same keys would accept each other's state")
-
-
-def _log_failure(what: str, method: str, error: Exception) -> None:
-    """Log what failed and where, but not the exception's text, which may quote a token or a principal."""
-    frames = list(traceback.walk_tb(error.__traceback__))
-    where = ", ".join(
-        f"{frame.f_code.co_filename}:{line} in {frame.f_code.co_name}" for frame, line in reversed(frames)
-    )
-    logger.error("%s on %s raised %s at %s", what, method, type(error).__name__, where)

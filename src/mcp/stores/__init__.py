@@ -1,0 +1,22 @@
+"""Stores: what several rounds, processes or instances must remember together. Names load when they are first used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp.shared._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from mcp.stores.memory import MemoryStore as MemoryStore
+    from mcp.stores.store import Store as Store
+    from mcp.stores.store import StoreError as StoreError
+
+__all__ = ["MemoryStore", "Store", "StoreError"]
+
+_HOMES = {
+    "MemoryStore": "mcp.stores.memory",
+    "Store": "mcp.stores.store",
+    "StoreError": "mcp.stores.store",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
