@@ -69,3 +69,24 @@ def test_servers_listen_on_this_machine_alone_unless_told_otherwise(way: str) ->
 )
 def test_the_name_to_show_is_the_title_then_the_name(thing: Any, shown: str) -> None:
     assert get_display_name(thing) == shown
+
+
+def loggers_in(path: Path) -> set[str]:
+    module = ".".join(path.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__")
+    return {
+        str(argument.value) if isinstance(argument, ast.Constant) else f"{ast.unparse(argument)} of {module}"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "getLogger"
+        for argument in node.args
+    }
+
+
+@pytest.mark.rule("LOG-3")
+def test_loggers_of_ours_stand_below_one_name() -> None:
+    used = set[str]().union(*map(loggers_in, SOURCES.rglob("*.py")))
+    # The root logger is given its handler and flushed; a name that users pass is theirs.
+    helper = "mcp.server.mcpserver.utilities.logging"
+    assert f"name of {helper}" in used
+    used.discard(f"name of {helper}")
+    assert len(used) > 20
+    assert {name for name in used if not re.match(r"mcp\.|__name__ of mcp\.", name)} == set()

@@ -428,7 +428,7 @@ async def test_callbacks_answer_the_servers_questions() -> None:
 
 
 @pytest.mark.rule("LEG-L-15", "LEG-L-16", "BASE-A-07")
-@pytest.mark.rule("CALLBACK-6", "CALLBACK-D2", "LEG-Q-03", "LEG-Q-10", "SSAMP-05")
+@pytest.mark.rule("CALLBACK-6", "CALLBACK-D2", "LEG-Q-03", "LEG-Q-10", "SSAMP-05", "ELICIT-20", "SAMP-8")
 @pytest.mark.parametrize(
     ("method", "params", "options", "answer"),
     [

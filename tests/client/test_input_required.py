@@ -157,7 +157,7 @@ async def test_a_refusal_ends_the_call_and_the_other_questions() -> None:
     assert len(server.sent("tools/call")) == 1
 
 
-@pytest.mark.rule("MRTR-59", "CLIENT-65", "SESSION-26", "TROUBLE-9")
+@pytest.mark.rule("MRTR-59", "CLIENT-65", "SESSION-26", "TROUBLE-9", "ELICIT-20", "SAMP-8")
 @pytest.mark.parametrize(
     ("question", "text"),
     [(form(), "Elicitation not supported"), (SAMPLE, "Sampling not supported"), (ROOTS, "List roots not supported")],

@@ -590,7 +590,7 @@ async def test_missing_answers_are_asked_for_again_and_superfluous_ones_ignored(
     assert (second.input_requests or {}).keys() == requests.keys() - {login}
 
 
-@pytest.mark.rule("MRTR-63")
+@pytest.mark.rule("MRTR-63", "PROGRESS-10")
 async def test_progress_and_metadata_belong_to_every_leg(connect: Connector) -> None:
     mcp = MCPServer("asking")
     legs: list[Any] = []

@@ -117,10 +117,10 @@ async def test_one_modern_request_is_served_from_what_its_metadata_says() -> Non
 
 
 async def test_a_handler_asks_and_tells_a_legacy_client_through_its_dispatcher() -> None:
-    progress: list[object] = []
+    heard: list[object] = []
 
-    async def hear(done: float, total: float | None, message: str | None) -> None:
-        progress.append((done, total, message))
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
 
     async def body(ctx: ServerRequestContext[Any, Any]) -> object:
         await ctx.session.send_tool_list_changed()
@@ -136,7 +136,7 @@ async def test_a_handler_asks_and_tells_a_legacy_client_through_its_dispatcher()
     assert way.sent == [("notifications/tools/list_changed", None), ("ping", None)]
     assert way.options[0] is not None
     assert way.options[0].get("timeout") == 3
-    assert progress == [(1, 2, "half")]
+    assert heard == [(1, 2, "half")]
     assert wire.sent == []
 
 

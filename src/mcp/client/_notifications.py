@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 import mcp_types as types
 from mcp._engine.link import OnNotification
-from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.dispatcher import ProgressFnT, tell_progress
 from mcp_types.methods import MONOLITH_NOTIFICATIONS, SERVER_NOTIFICATIONS
 
 logger = logging.getLogger(__name__)
@@ -55,9 +55,8 @@ class Notifications:
         """Return a `deliver` that also feeds the progress callback of one request."""
 
         async def report(notification: types.ProgressNotification) -> None:
-            params = notification.params
-            if params.progress_token == token:
-                await callback(params.progress, params.total, params.message)
+            if notification.params.progress_token == token:
+                await tell_progress(callback, notification.params)
 
         async def deliver(method: str, params: dict[str, Any] | None) -> None:
             await self._deliver(method, params, report)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from mcp._engine.scope import Notify
 from mcp._protocol.era import MODERN, era_of
 from mcp._protocol.handshake import Handshake
 from mcp._protocol.metadata import LOG_LEVELS, ClientFacts
+from mcp.shared.dispatcher import ProgressFnT, tell_progress
 from mcp_types import Implementation, InitializeRequestParams, LoggingLevel, ProgressNotification
 
 logger = logging.getLogger("mcp.server.session")  # where those who read the log look for it
-
-ProgressCallback: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 def as_handshake(facts: ClientFacts) -> InitializeRequestParams:
@@ -53,13 +51,13 @@ def drops_change(method: str, version: str) -> bool:
     return True
 
 
-def progress_to(callback: ProgressCallback) -> Notify:
+def progress_to(callback: ProgressFnT) -> Notify:
     """Hand the progress in notifications to a callback."""
 
     async def hear(method: str, params: dict[str, Any] | None) -> None:
         try:
             progress = ProgressNotification.model_validate({"method": method, "params": params}).params
-            await callback(progress.progress, progress.total, progress.message)
+            await tell_progress(callback, progress)
         except Exception:
             logger.exception("progress callback raised")
 

@@ -13,7 +13,7 @@ from mcp._engine.scope import RequestScope
 from mcp._protocol.capabilities import declares, missing_capability
 from mcp._protocol.era import MODERN
 from mcp._protocol.fields import dump
-from mcp.server._telling import ProgressCallback, as_handshake, drops_change, progress_to, wants_log
+from mcp.server._telling import as_handshake, drops_change, progress_to, wants_log
 from mcp.server.validation import validate_sampling_tools, validate_tool_use_result_messages
 from mcp.shared._deprecated import deprecated
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError, NoBackChannelError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pydantic import AnyUrl  # loads the metadata of packages
 
     from mcp.server.connection import Connection
-    from mcp.shared.dispatcher import DispatchContext
+    from mcp.shared.dispatcher import DispatchContext, ProgressFnT
 
 logger = logging.getLogger(__name__)
 
@@ -215,7 +215,7 @@ class ServerSession:
         result_type: type[ResultT],
         request_read_timeout_seconds: float | None = None,
         metadata: ServerMessageMetadata | None = None,
-        progress_callback: ProgressCallback | None = None,
+        progress_callback: ProgressFnT | None = None,
     ) -> ResultT:
         """Ask the client and wait for its answer.
 

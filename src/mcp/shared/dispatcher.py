@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeAlias, TypedDict, TypeVar
+from typing import Any, Protocol, TypeAlias, TypedDict, TypeVar, cast
 
+from mcp_types import ProgressNotificationParams
 from mcp_types.jsonrpc import RequestId
 
 __all__ = ["CallOptions", "DispatchContext", "Dispatcher", "OnNotify", "OnRequest", "Outbound", "ProgressFnT"]
@@ -24,6 +26,13 @@ class ProgressFnT(Protocol):
             message: A text for the user.
         """
         ...
+
+
+async def tell_progress(callback: ProgressFnT, params: ProgressNotificationParams) -> None:
+    """Tell a callback how far a request is; one that is no async function has heard when it returns."""
+    told = cast("object", callback(params.progress, params.total, params.message))
+    if inspect.isawaitable(told):
+        await told
 
 
 class CallOptions(TypedDict, total=False):

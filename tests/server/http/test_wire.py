@@ -206,6 +206,23 @@ def test_what_one_connection_publishes_another_hears(shop: tuple[Shop, int]) -> 
     assert updated["params"] == {"uri": "a://1", "_meta": {"io.modelcontextprotocol/subscriptionId": "s"}}
 
 
+@pytest.mark.rule("PROGRESS-7")
+def test_progress_is_heard_by_whoever_asked_and_not_by_those_who_listen(shop: tuple[Shop, int]) -> None:
+    wanted = {"resourceSubscriptions": ["a://1"], "toolsListChanged": True}
+    listen = request_body("subscriptions/listen", {"notifications": wanted}, request_id="s", progressToken="s")
+    with connected(shop[1]) as connection:
+        send(connection, listen)
+        response = connection.getresponse()
+        events = read_events(response)
+        assert next(events)["method"] == "notifications/subscriptions/acknowledged"
+        answer = post(shop[1], call("progress", progressToken=5))
+        assert post(shop[1], call("publish", {"uri": "a://1"})).json["result"]
+        heard = next(events)
+        response.close()
+    assert [event.get("method") for event in answer.events] == ["notifications/progress"] * 3 + [None]
+    assert heard["method"] == "notifications/resources/updated"
+
+
 def read_events(response: http.client.HTTPResponse) -> Generator[dict[str, Any]]:
     while line := response.readline():
         if line.startswith(b"data: "):
