@@ -13,14 +13,49 @@ from pathlib import Path
 import anyio
 
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.prompts.base import Prompt
+from mcp.server.mcpserver.resources.types import TextResource
+
+MANY = 50
 
 
 def build() -> MCPServer[None]:
     """Make the server."""
-    server: MCPServer[None] = MCPServer("Cases", log_level="ERROR")
-    for tool in (add, pid, wait, block, count, log_much, talk):
+    server: MCPServer[None] = MCPServer("Cases", log_level="ERROR", notify_list_changes=True)
+    for tool in (add, pid, wait, block, count, log_much, talk, announce):
         server.add_tool(tool)
+
+    @server.tool
+    async def grow() -> None:
+        """Register a burst of things, in a task that has no request."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(register_many, server)
+
+    @server.tool
+    async def shrink() -> None:
+        """Remove them."""
+        for number in range(MANY):
+            server.remove_tool(f"tool_{number}")
+            server.remove_prompt(f"prompt_{number}")
+            server.remove_resource(f"case://{number}")
+
     return server
+
+
+async def register_many(server: MCPServer[None]) -> None:
+    for number in range(MANY):
+        server.add_tool(pid, name=f"tool_{number}")
+        server.add_prompt(Prompt.from_function(what, name=f"prompt_{number}"))
+        server.add_resource(TextResource(uri=f"case://{number}", name="case", text="text"))
+
+
+def what() -> str:
+    return "What now?"
+
+
+async def announce(ctx: Context) -> None:
+    """Say something that belongs to no request."""
+    await ctx.session.send_resource_updated("case://announced")
 
 
 async def add(a: int, b: int) -> int:

@@ -6,17 +6,18 @@ import warnings
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 import mcp_types as types
 from mcp.client.client import Client
-from mcp.client.subscriptions import ServerEvent, ToolsListChanged
+from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ServerEvent, ToolsListChanged
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.subscriptions import InMemorySubscriptionBus
 from tests.cases.program import build
-from tests.cases.ways import both_eras, connected, every_way
+from tests.cases.ways import both_eras, connected, eventually, every_way
 from tests.server.http.serving import serving
 
 LEVELS: tuple[types.LoggingLevel, ...] = (
@@ -86,6 +87,53 @@ async def test_a_session_hears_what_is_as_severe_as_it_asked_for(way: str) -> No
                 await other.set_logging_level("debug")  # pyright: ignore[reportDeprecated]
             await client.call_tool("log")
     assert heard == ["error", "critical", "alert", "emergency"]
+
+
+LIST_CHANGES = [
+    "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed",
+]  # fmt: skip
+
+
+@pytest.mark.rule("CASE-48")
+@every_way
+async def test_a_burst_of_registrations_is_one_event_of_each_kind(way: str) -> None:
+    async with connected(way, "auto") as client:
+        assert announced_by(client) == [True] * 3
+        wanted = client.listen(tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True)
+        async with wanted as changes:
+            for tool in ("grow", "shrink"):
+                await client.call_tool(tool)
+                heard = [await anext(changes) for _ in LIST_CHANGES]
+                assert heard == [ToolsListChanged(), PromptsListChanged(), ResourcesListChanged()]
+
+
+@pytest.mark.rule("CASE-48")
+@every_way
+async def test_a_burst_of_registrations_is_one_notification_of_each_kind_for_a_legacy_session(way: str) -> None:
+    async def hear(message: object) -> None:
+        assert not isinstance(message, Exception)
+        heard.append(getattr(message, "method"))  # noqa: B009
+
+    def told() -> list[str]:
+        return [method for method in heard if method in LIST_CHANGES]
+
+    heard: list[str] = []
+    async with connected(way, "legacy", message_handler=hear) as client:
+        assert announced_by(client) == [True] * 3
+        while not heard:  # over HTTP, what is told before the stand-alone stream is there is lost
+            await client.call_tool("announce")
+            await anyio.lowlevel.checkpoint()
+        for tool in ("grow", "shrink"):
+            await client.call_tool(tool)
+        await eventually(lambda: len(told()) >= 2 * len(LIST_CHANGES))
+        assert told() == LIST_CHANGES * 2
+
+
+def announced_by(client: Client) -> list[bool | None]:
+    """Whether the server says that it announces changes of its lists."""
+    capabilities = client.server_capabilities
+    families = (capabilities.tools, capabilities.prompts, capabilities.resources)
+    return [None if family is None else family.list_changed for family in families]
 
 
 class Recorder:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import logging
 import sys
-from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast
 
 import anyio
+
+from mcp._engine.apart import start_apart
 
 if sys.version_info < (3, 11):
     from exceptiongroup import BaseExceptionGroup  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
@@ -98,13 +97,3 @@ def _sole(error: BaseException) -> BaseException:
             break
         error = inner[0]
     return error
-
-
-def start_apart(work: Callable[[], Coroutine[Any, Any, None]]) -> object:
-    """Run something in a task that belongs to the event loop alone, with the caller's context variables."""
-    try:
-        return asyncio.get_running_loop().create_task(work())
-    except RuntimeError:
-        import trio
-
-        return trio.lowlevel.spawn_system_task(work, context=contextvars.copy_context())

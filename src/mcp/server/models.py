@@ -47,3 +47,9 @@ class NotificationOptions:
         self.prompts_changed = prompts_changed
         self.resources_changed = resources_changed
         self.tools_changed = tools_changed
+
+    @property
+    def families(self) -> set[str]:
+        """The families of offers whose lists these are, by the names of their capabilities."""
+        changes = {"tools": self.tools_changed, "resources": self.resources_changed, "prompts": self.prompts_changed}
+        return {family for family, announced in changes.items() if announced}

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from mcp._engine.owner import start_apart
+from mcp._engine.apart import start_apart
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from mcp._protocol.errors import method_not_found
 from mcp._protocol.fields import dump
 from mcp.server._handle import HandlerEntry
 from mcp.server.context import ServerRequestContext
-from mcp.server.models import InitializationOptions
+from mcp.server.models import InitializationOptions, NotificationOptions
 
 
 class Introducible(Protocol):
@@ -21,7 +21,9 @@ class Introducible(Protocol):
     @property
     def server_info(self) -> types.Implementation: ...
     def get_capabilities(self, *, protocol_version: str | None = None) -> types.ServerCapabilities: ...
-    def create_initialization_options(self) -> InitializationOptions: ...
+    def create_initialization_options(
+        self, notification_options: NotificationOptions | None = None
+    ) -> InitializationOptions: ...
 
 
 def openings(server: Introducible) -> dict[str, HandlerEntry[Any]]:
@@ -30,10 +32,13 @@ def openings(server: Introducible) -> dict[str, HandlerEntry[Any]]:
     async def initialize(
         ctx: ServerRequestContext[Any, Any], params: types.InitializeRequestParams
     ) -> types.InitializeResult:
-        handshake = ctx.session.scope.handshake
+        scope = ctx.session.scope
+        handshake = scope.handshake
         if handshake is None:  # nothing that a session could be opened on
             raise method_not_found("initialize")
-        greeting = handshake.greeting or server.create_initialization_options().greeting()
+        # Without a session of its own (stateless), a client gets nothing but answers: no change can be announced.
+        announced = NotificationOptions() if scope.channel is None else None
+        greeting = handshake.greeting or server.create_initialization_options(announced).greeting()
         return greeting.model_copy(update={"protocol_version": handshake.open(params)})
 
     async def discover(ctx: ServerRequestContext[Any, Any], params: types.RequestParams) -> types.DiscoverResult:

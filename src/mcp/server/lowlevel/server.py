@@ -141,6 +141,7 @@ class Server(Generic[LifespanResultT]):
         self.lifespan = lifespan
         self.get_tool_input_schema = get_tool_input_schema
         self.legacy_input: LegacyInput = check_legacy_input(legacy_input)
+        self.notification_options = NotificationOptions()
         self.extensions: dict[str, dict[str, Any]] = {}
         self.middleware: list[ServerMiddleware[Any]] = [OpenTelemetryMiddleware()] if tracing else []
         self.chain = Chain(self)
@@ -235,21 +236,15 @@ class Server(Generic[LifespanResultT]):
         """Derive the capabilities from the registered handlers.
 
         Args:
-            notification_options: Which list changes are announced (legacy).
+            notification_options: Which list changes are announced (legacy); `self.notification_options` by default.
             experimental_capabilities: Capabilities outside the protocol.
             extensions: Extensions and their settings (modern); the server's own by default.
             protocol_version: The revision to answer for; a legacy one by default.
         """
-        options = notification_options or NotificationOptions()
-        changes = {
-            "tools": options.tools_changed,
-            "resources": options.resources_changed,
-            "prompts": options.prompts_changed,
-        }
         return derive_capabilities(
             self._request_handlers.keys(),
             era_of(protocol_version or LATEST_HANDSHAKE_VERSION),
-            list_changed={family for family, announced in changes.items() if announced},
+            list_changed=(notification_options or self.notification_options).families,
             experimental=experimental_capabilities,
             extensions=self.extensions if extensions is None else extensions,
         )

@@ -6,12 +6,12 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Final, cast
 
 import anyio
 
+from mcp._engine.apart import Loop
 from mcp._engine.link import runs_in_callers_task
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
@@ -110,11 +110,11 @@ class SyncThreads:
 class _Place:
     """One of the threads that may run: free again when both the call and its thread have ended."""
 
-    __slots__ = ("_left", "_lock", "_running", "_token", "limiter")
+    __slots__ = ("_left", "_lock", "_loop", "_running", "limiter")
 
     def __init__(self, limiter: anyio.CapacityLimiter) -> None:
         self.limiter = limiter
-        self._token = anyio.lowlevel.current_token()
+        self._loop = Loop()
         self._lock = threading.Lock()
         self._running = False
         self._left = False
@@ -133,8 +133,8 @@ class _Place:
             with self._lock:
                 self._running = False
                 abandoned = self._left
-            if abandoned:
-                self._free_later()
+            if abandoned:  # the limiter is the event loop's, and gone if that has stopped
+                self._loop.call_soon(self.limiter.release_on_behalf_of, self)
 
     def leave(self) -> None:
         """End the call; the place is free unless the thread still runs."""
@@ -143,13 +143,6 @@ class _Place:
             occupied = self._running
         if not occupied:
             self.limiter.release_on_behalf_of(self)
-
-    def _free_later(self) -> None:
-        """Free the place in the event loop, without waiting for it: it may have stopped meanwhile."""
-        loop = self._token.native_token
-        soon = getattr(loop, "call_soon_threadsafe", None) or cast("Any", loop).run_sync_soon
-        with suppress(RuntimeError):  # the event loop is closed; with it goes the limiter
-            soon(self.limiter.release_on_behalf_of, self)
 
 
 _threads: Final[ContextVar[SyncThreads | None]] = ContextVar("mcp_sync_threads", default=None)

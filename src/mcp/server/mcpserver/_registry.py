@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -24,9 +24,12 @@ class Registry(Generic[T]):
 
     Attributes:
         version: Differs after each change: what was made of the items holds while it stays.
+        on_change: Called after each change, in the thread that made it.
     """
 
-    __slots__ = ("_items", "_lock", "_next", "_numbers", "kind", "logger", "on_duplicate", "version", "warn")
+    __slots__ = (
+        "_items", "_lock", "_next", "_numbers", "kind", "logger", "on_change", "on_duplicate", "version", "warn",
+    )  # fmt: skip
 
     def __init__(
         self, kind: str, logger: logging.Logger, *, on_duplicate: OnDuplicate = "warn", warn: bool = True
@@ -38,6 +41,7 @@ class Registry(Generic[T]):
         self.on_duplicate: OnDuplicate = on_duplicate
         self.warn = warn
         self.version = 0
+        self.on_change: Callable[[], None] = _tell_nobody
         self._items: dict[str, T] = {}
         self._numbers: dict[str, int] = {}
         self._next = 1
@@ -54,10 +58,13 @@ class Registry(Generic[T]):
             if existing is None:
                 self._numbers[name] = self._next
                 self._next += 1
-            if existing is None or self.on_duplicate == "replace":
+            changes = existing is None or self.on_duplicate == "replace"
+            if changes:
                 self._items[name] = item
                 self.version += 1
-                return item
+        if existing is None or changes:
+            self.on_change()
+            return item
         if self.on_duplicate == "error":
             raise ValueError(f"{self.kind} already exists: {name}")
         if self.warn:
@@ -71,7 +78,8 @@ class Registry(Generic[T]):
                 return False
             del self._numbers[name]
             self.version += 1
-            return True
+        self.on_change()
+        return True
 
     def get(self, name: str) -> T | None:
         """Return the item of that name."""
@@ -93,3 +101,7 @@ class Registry(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._items)
+
+
+def _tell_nobody() -> None:
+    pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from mcp.server._asking import LegacyInput, check_legacy_input
@@ -28,6 +29,7 @@ from mcp.server.mcpserver._checks import (
 )
 from mcp.server.mcpserver._handlers import Handlers
 from mcp.server.mcpserver._invoke import SyncThreads
+from mcp.server.mcpserver._list_changes import PROMPTS, RESOURCES, TOOLS, ListChanges
 from mcp.server.mcpserver._registration import Registrations
 from mcp.server.mcpserver._registry import OnDuplicate
 from mcp.server.mcpserver._resource_security import DEFAULT_RESOURCE_SECURITY, ResourceSecurity
@@ -38,6 +40,7 @@ from mcp.server.mcpserver.resources.base import Resource
 from mcp.server.mcpserver.resources.resource_manager import ResourceManager
 from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.mcpserver.tools.tool_manager import ToolManager
+from mcp.server.models import NotificationOptions
 from mcp.server.request_state import RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler, SubscriptionBus
 from mcp.shared.exceptions import MCPError
@@ -136,6 +139,8 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         max_answer_retries: How often a resolver's question is asked again after an answer that cannot be used.
         legacy_input: What becomes of an `InputRequiredResult` that a function returns on a legacy session: `"error"`
             answers with one, `"bridge"` asks the client while its call waits, and calls the function again.
+        notify_list_changes: Whether legacy clients, too, are told by themselves of what is registered or removed while
+            the server runs, and that they will be (`listChanged`). Modern listeners are told in any case.
         strict_arguments: Whether tools refuse arguments that they do not have, and their schemas say so. By default
             such arguments are ignored. A tool's own setting wins.
         inline_refs: Whether listed schemas have no `$ref` and no `anyOf` with `null`, which some model providers
@@ -187,6 +192,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         visible: Visible | None = None,
         max_sync_threads: int | None = None,
         legacy_input: LegacyInput = "error",
+        notify_list_changes: bool = False,
     ) -> None:
         _check_unserved(auth_server_provider, token_verifier, auth)
         check_numbers(page_size, max_answer_retries, max_sync_threads)
@@ -236,6 +242,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
             tracing,
         )
         self._lowlevel_server.legacy_input = check_legacy_input(legacy_input)
+        self._announce_changes(bus, in_sessions=notify_list_changes)
         self._handle_calls(self._handlers.on_call_tool)
         if extensions:
             self._add_extensions(extensions)
@@ -285,6 +292,18 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         )
         server.add_request_handler("logging/setLevel", SetLevelRequestParams, handlers.on_set_level)
         return server
+
+    def _announce_changes(self, bus: SubscriptionBus | None, *, in_sessions: bool) -> None:
+        changes = ListChanges(bus)
+        self._tool_manager.registry.on_change = partial(changes.note, TOOLS)
+        self._prompt_manager.registry.on_change = partial(changes.note, PROMPTS)
+        self._resource_manager.resources.on_change = partial(changes.note, RESOURCES)
+        self._resource_manager.templates.on_change = partial(changes.note, RESOURCES)
+        server = self._lowlevel_server
+        server.lifespan = changes.during(server.lifespan)
+        if in_sessions:
+            server.notification_options = NotificationOptions(True, True, True)
+            server.middleware.append(changes.admit)
 
     def _handle_calls(self, handler: RequestHandler) -> None:
         self._lowlevel_server.add_request_handler("tools/call", CallToolRequestParams, handler)
