@@ -13,18 +13,20 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, cast
 from urllib.parse import parse_qs, quote
 from uuid import UUID, uuid4
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from starlette.requests import Request
+from starlette.requests import Request as HTTPRequest
 
 from mcp._engine.streams import WireWriter, WriteStream, as_model, to_wire
+from mcp._protocol.era import knows_batches
 from mcp._protocol.errors import Rejection
-from mcp._protocol.jsonrpc import dumps, parse_message
+from mcp._protocol.jsonrpc import Message, Request, dumps, loads, read_message
 from mcp._protocol.sse import encode_event
+from mcp.server._http.arrival import rejected
 from mcp.server._http.asgi import (
     ASGIHeaders,
     BodyTooLarge,
@@ -49,6 +51,7 @@ from mcp.server.transport_security import (
     too_large,
 )
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp_types import RequestId
 
 __all__ = ["DEFAULT_MAX_REQUEST_BODY_SIZE", "SseServerTransport"]
 
@@ -62,29 +65,41 @@ class SseWriteStream(WriteStream[SessionMessage], WireWriter):
 
     Args:
         outlet: The response that carries it.
+
+    Attributes:
+        opening: The id of the client's `initialize`, once it has come.
+        version: The revision that was answered to it.
     """
 
     def __init__(self, outlet: Outlet) -> None:
         self._outlet = outlet
+        self.opening: RequestId | None = None
+        self.version: str | None = None
 
     async def send(self, item: SessionMessage, /) -> None:
         """Send one message."""
         await self.send_wire(to_wire(item.message))
 
-    async def send_wire(self, message: dict[str, object]) -> None:
+    async def send_wire(self, message: dict[str, Any]) -> None:
         """Send one message in wire form.
 
         Raises:
             BrokenResourceError: The client is gone.
         """
         data = dumps(message)
+        if self.opening is not None and self.opening == message.get("id") and "result" in message:
+            self.version = message["result"].get("protocolVersion")
         if not self._outlet.is_open:
             raise anyio.BrokenResourceError
         await self._outlet.response.write(encode_event(data))
 
-    async def aclose(self) -> None:
+    def end(self) -> None:
         """End the stream."""
         self._outlet.close()
+
+    async def aclose(self) -> None:
+        """End the stream."""
+        self.end()
 
     async def __aenter__(self) -> SseWriteStream:
         return self
@@ -96,8 +111,20 @@ class SseWriteStream(WriteStream[SessionMessage], WireWriter):
 @dataclass(frozen=True, slots=True)
 class _Connection:
     inbox: MemoryObjectSendStream[SessionMessage | Exception]
-    outlet: Outlet
+    writer: SseWriteStream
     principal: object
+
+    def read(self, body: bytes) -> list[Message | Rejection] | None:
+        """Read the message in a body, or the messages of a batch; `None` where the body as a whole is neither."""
+        try:
+            value = loads(body)
+        except (ValueError, RecursionError):
+            return None
+        version = self.writer.version
+        if version is not None and knows_batches(version) and isinstance(value, list) and value:
+            return [read_message(item) for item in cast("list[Any]", value)]
+        message = read_message(value)
+        return None if isinstance(message, Rejection) else [message]
 
 
 class SseServerTransport:
@@ -136,18 +163,19 @@ class SseServerTransport:
         inbox, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         response = ResponseStream(send, accepts_json=False, prefers_sse=True)
         outlet = Outlet(response, receive, KEEP_ALIVE_INTERVAL)
+        writer = SseWriteStream(outlet)
         refused = self._security.refuse(ASGIHeaders(scope["headers"]), is_post=False)
         if refused is not None:
             inbox.close()
             outlet.close()
             await send_json(send, refused.status, rejection_body(refused))
             with messages:
-                yield messages, SseWriteStream(outlet)
+                yield messages, writer
             return
         session_id = uuid4()
         # Under a mount, Starlette tells here what the application's own paths come after.
         path = quote(f"{scope.get('root_path', '').rstrip('/')}{self._endpoint}")
-        self._connections[session_id] = _Connection(inbox, outlet, principal_of(scope))
+        self._connections[session_id] = _Connection(inbox, writer, principal_of(scope))
         failure: Exception | None = None
         try:
             async with anyio.create_task_group() as group:
@@ -155,7 +183,7 @@ class SseServerTransport:
                 group.start_soon(_hold, outlet, inbox)
                 try:
                     with messages:
-                        yield messages, SseWriteStream(outlet)
+                        yield messages, writer
                 except Exception as error:  # it must not leave as a member of the task group's exception
                     failure = error
                 outlet.close()
@@ -168,7 +196,7 @@ class SseServerTransport:
     def close(self) -> None:
         """End every connection."""
         for connection in self._connections.values():
-            connection.outlet.close()
+            connection.writer.end()
             connection.inbox.close()
 
     async def handle_post_message(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -200,12 +228,18 @@ class SseServerTransport:
         if connection is None or connection.principal != principal_of(scope):
             return 404, "Could not find session"
         body = await read_body(headers, receive, self._max_request_body_size)
-        message = parse_message(body)
-        if isinstance(message, Rejection):
+        messages = connection.read(body)
+        if messages is None:
             return 400, "Could not parse message"
-        metadata = ServerMessageMetadata(request_context=Request(scope, receive))
+        metadata = ServerMessageMetadata(request_context=HTTPRequest(scope, receive))
         try:
-            await connection.inbox.send(SessionMessage(as_model(message), metadata))
+            for message in messages:
+                if isinstance(message, Rejection):
+                    await connection.writer.send_wire(rejected(message))
+                    continue
+                if isinstance(message, Request) and message.method == "initialize":
+                    connection.writer.opening = message.request_id
+                await connection.inbox.send(SessionMessage(as_model(message), metadata))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return 404, "Could not find session"
         return 202, "Accepted"

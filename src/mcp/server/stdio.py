@@ -23,7 +23,7 @@ import anyio
 from mcp._engine.descriptors import ByteSink, ByteSource, sink, source
 from mcp._engine.line_streams import LineReader, LineReadStream, LineWriteStream
 from mcp._engine.lines import DEFAULT_MAX_LINE_BYTES, LineTooLong
-from mcp._protocol.era import knows_batches
+from mcp._protocol.era import errors_need_id, knows_batches
 from mcp._protocol.errors import Rejection
 from mcp._protocol.jsonrpc import PARSE_ERROR_TEXT, Message, error_message, loads, read_message
 from mcp.server._stdio_fds import STDIN, STDOUT, claim_stdin, claim_stdout, is_descriptor
@@ -108,7 +108,7 @@ class StdioReadStream(LineReadStream):
 
     async def _refuse(self, rejection: Rejection, version: str | None) -> None:
         # JSON-RPC wants an id that could not be read to be null; revisions from 2025-11-25 on leave it out.
-        null_id = version is None or version < "2025-11-25"
+        null_id = version is None or errors_need_id(version)
         error = ErrorData(code=rejection.code, message=rejection.message)
         with suppress(OSError):  # whoever answers the next request will notice
             await self._answers.send_wire(error_message(rejection.request_id, error, null_id=null_id))

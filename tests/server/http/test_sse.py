@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from mcp._protocol.sse import ServerSentEvent, SSEDecoder
 from mcp.server.mcpserver.context import Context
@@ -28,6 +29,12 @@ async def _lifespan(server: MCPServer[str]) -> AsyncGenerator[str]:
     yield "pool"
 
 
+class Confirmation(BaseModel):
+    """What the user is asked for."""
+
+    sure: bool
+
+
 _server = MCPServer("shop", lifespan=_lifespan)
 
 
@@ -40,6 +47,12 @@ async def greet(name: str, ctx: Context[str, Any]) -> str:
     return f"{name} {ctx.request_context.lifespan_context} {request.headers['x-user']}"
 
 
+@_server.tool()
+async def confirm(ctx: Context[str, Any]) -> str:
+    """Ask the user."""
+    return (await ctx.elicit("Sure?", Confirmation)).action
+
+
 @pytest.fixture(params=["httptools", "h11"])
 def port(request: pytest.FixtureRequest) -> Generator[int]:
     with serving(_server.sse_app(max_request_body_size=2000), protocol=request.param) as port:
@@ -48,6 +61,12 @@ def port(request: pytest.FixtureRequest) -> Generator[int]:
 
 class Stream:
     """The stream of one client."""
+
+    def open_session(self, port: int, version: str, **capabilities: Any) -> None:
+        """Shake hands under a revision."""
+        post(port, self.endpoint, opening(version, **capabilities))
+        assert self.message()["result"]["protocolVersion"] == version
+        post(port, self.endpoint, {"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def __init__(self, connection: http.client.HTTPConnection, path: str = "/sse") -> None:
         connection.request("GET", path, headers={"accept": "text/event-stream"})
@@ -70,7 +89,7 @@ class Stream:
         return json.loads(self.event())
 
 
-def post(port: int, path: str, body: dict[str, Any] | bytes, **headers: str) -> Answer:
+def post(port: int, path: str, body: dict[str, Any] | list[Any] | bytes, **headers: str) -> Answer:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     with connected(port) as connection:
         connection.request("POST", path, data, {"content-type": "application/json", "x-user": "ann", **headers})
@@ -106,6 +125,40 @@ def test_both_eras_work(port: int) -> None:
         request["params"]["_meta"] = metadata()
         post(port, stream.endpoint, request)
         assert stream.message()["result"]["resultType"] == "complete"
+
+
+@pytest.mark.rule("LEG-J-12", "LEG-J-15", "LEG-J-16", "LEG-J-17", "LEG-J-18")
+def test_a_body_may_hold_a_batch_under_the_revision_that_has_them(port: int) -> None:
+    with connected(port) as connection:
+        stream = Stream(connection)
+        stream.open_session(port, "2025-03-26", elicitation={})
+        unknown = {"jsonrpc": "2.0", "method": "notifications/unknown"}
+        bad = {"jsonrpc": "2.0", "id": 9, "method": 5}
+        taken = post(port, stream.endpoint, [unknown, call("confirm", 2), 5, bad, call("confirm", 3), opening()])
+        assert (taken.status, taken.body) == (202, b"Accepted")
+        said = [stream.message() for _ in range(5)]
+        asked = [message["id"] for message in said if message.get("method") == "elicitation/create"]
+        errors = {message["id"]: message["error"]["code"] for message in said if "error" in message}
+        assert (len(asked), errors) == (2, {None: -32600, 9: -32600, 1: -32600})
+        answers = [{"jsonrpc": "2.0", "id": number, "result": {"action": "decline"}} for number in asked]
+        taken = post(port, stream.endpoint, answers)
+        assert (taken.status, taken.body) == (202, b"Accepted")
+        answered = [stream.message() for _ in range(2)]
+        assert {message["id"]: message["result"]["content"][0]["text"] for message in answered} == {
+            2: "decline",
+            3: "decline",
+        }
+
+
+@pytest.mark.rule("LEG-J-14", "LEG-J-19")
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-06-18", "2025-11-25", None])
+def test_elsewhere_a_batch_is_no_message(port: int, version: str | None) -> None:
+    with connected(port) as connection:
+        stream = Stream(connection)
+        if version is not None:
+            stream.open_session(port, version)
+        refused = post(port, stream.endpoint, [call("greet", 2, name="hi") if version else opening("2025-03-26")])
+        assert (refused.status, refused.body) == (400, b"Could not parse message")
 
 
 @pytest.mark.rule("RUN-69", "RUN-22")
