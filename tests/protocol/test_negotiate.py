@@ -162,7 +162,7 @@ def test_a_modern_server_that_shares_nothing_is_not_asked_to_initialize(error: M
 
 @pytest.mark.rule("CLIENT-27")
 def test_a_connection_that_failed_on_this_side_is_not_a_legacy_server() -> None:
-    lost = MCPError(-32000, "Connection closed")
+    lost = MCPError(-32000, "Connection closed", is_local=True)
     lost.__cause__ = OSError("reset")
     effects, end = climb(lost)
     assert effects == [PROBE]

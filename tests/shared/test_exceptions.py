@@ -108,12 +108,20 @@ def test_url_elicitation_data_of_another_form_is_refused(data: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [MCPError(1, "m", {"a": 1}), NoBackChannelError("ping"), UrlElicitationRequiredError([URL], "x")], ids=repr
+    "error",
+    [
+        MCPError(1, "m", {"a": 1}),
+        MCPError(1, "m", is_local=True),
+        NoBackChannelError("ping"),
+        UrlElicitationRequiredError([URL], "x"),
+    ],
+    ids=repr,
 )
 def test_errors_survive_copies_and_other_processes(error: MCPError) -> None:
     for again in (copy.copy(error), pickle.loads(pickle.dumps(error))):
         assert type(again) is type(error)
         assert again.error == error.error
+        assert again.is_local is error.is_local
 
 
 def test_deprecations_are_shown_by_default() -> None:

@@ -265,7 +265,7 @@ class Connection:
                 return f"timed out after {timeout:g}s" if clock.cancel_called else "caller cancelled"
 
             return await self.request(method, params, hear=hear, reason=reason, via=via)
-        raise MCPError(REQUEST_TIMEOUT, f"Request {method!r} timed out")
+        raise MCPError(REQUEST_TIMEOUT, f"Request {method!r} timed out", is_local=True)
 
     @property
     def is_open(self) -> bool:
@@ -321,7 +321,7 @@ def progress_owner(notification: Notification) -> RequestId | None:
 
 
 def _closed() -> MCPError:
-    return MCPError(CONNECTION_CLOSED, "Connection closed")
+    return MCPError(CONNECTION_CLOSED, "Connection closed", is_local=True)
 
 
 class _Mailbox:

@@ -15,7 +15,6 @@ from mcp._protocol.errors import method_not_found
 from mcp._protocol.jsonrpc import ErrorResponse, Message, Notification, Request
 from mcp._protocol.listen import subscription_id_of
 from mcp._protocol.peer import CANCELLED
-from mcp.shared.exceptions import MCPError
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +64,7 @@ class ConnectionLink:
         """Take in one message."""
         if isinstance(message, ErrorResponse) and message.request_id is None:
             # The server could not read what it was sent, and cannot say which request that was.
-            self.fault(MCPError(message.code, message.message, message.data))
+            self.fault(message.as_exception())
             return
         self._connection.deliver(message)
 

@@ -38,6 +38,10 @@ class WireWriter(ABC):
         """
 
 
+class LocalError(JSONRPCError):
+    """What a transport itself answers to a request that it could not deliver."""
+
+
 class ReadStream(Protocol[T_co]):
     """Where messages come from: iterate it; it ends when the other side is gone."""
 
@@ -70,7 +74,8 @@ def from_model(message: JSONRPCMessage) -> Message:
         return Notification(message.method, message.params)
     if isinstance(message, JSONRPCResponse):
         return Response(message.id, message.result)
-    return ErrorResponse(message.id, message.error.code, message.error.message, message.error.data)
+    error = message.error
+    return ErrorResponse(message.id, error.code, error.message, error.data, isinstance(message, LocalError))
 
 
 def as_model(message: Message) -> JSONRPCMessage:
@@ -82,7 +87,8 @@ def as_model(message: Message) -> JSONRPCMessage:
     if isinstance(message, Response):
         return JSONRPCResponse(jsonrpc="2.0", id=message.request_id, result=message.result)
     error = ErrorData(code=message.code, message=message.message, data=message.data)
-    return JSONRPCError(jsonrpc="2.0", id=message.request_id, error=error)
+    kind = LocalError if message.is_local else JSONRPCError
+    return kind(jsonrpc="2.0", id=message.request_id, error=error)
 
 
 def to_wire(message: JSONRPCMessage) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from mcp.shared.exceptions import MCPError
 from mcp_types.jsonrpc import (
+    CONNECTION_CLOSED,
     HEADER_MISMATCH,
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -17,6 +18,7 @@ from mcp_types.jsonrpc import (
     METHOD_NOT_FOUND,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     PARSE_ERROR,
+    REQUEST_TIMEOUT,
     UNSUPPORTED_PROTOCOL_VERSION,
     RequestId,
 )
@@ -30,6 +32,10 @@ _STATUS_OF_CODE: Final[dict[int, int]] = {
     UNSUPPORTED_PROTOCOL_VERSION: 400,
     METHOD_NOT_FOUND: 404,
 }
+
+# base: "Error Codes": no code of their range is used on the wire. They name what arises on this side, and a handler
+# that talks to somebody else may let such an error escape.
+_NOT_FOR_PEERS: Final = (CONNECTION_CLOSED, REQUEST_TIMEOUT)
 
 _MAX_PROBLEMS: Final = 20
 
@@ -67,6 +73,8 @@ def to_error(error: Exception | SystemExit, *, show: bool = False) -> MCPError:
             that asked for it).
     """
     if isinstance(error, MCPError):
+        if error.is_local and error.code in _NOT_FOR_PEERS:
+            return MCPError(INTERNAL_ERROR, error.message, error.data)
         return error
     return MCPError(INTERNAL_ERROR, str(error) if show else "Internal server error")
 

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, TypeGuard, cast
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from mcp._protocol.errors import Rejection
+from mcp.shared.exceptions import MCPError
 from mcp_types.jsonrpc import INVALID_REQUEST, PARSE_ERROR, ErrorData, RequestId
 
 PARSE_ERROR_TEXT = "Parse error"
@@ -48,12 +49,25 @@ class Response:
 
 @dataclass(slots=True)
 class ErrorResponse:
-    """A request's error. `request_id` is `None` where the peer could not read the id."""
+    """A request's error.
+
+    Attributes:
+        request_id: The request's id; `None` where the peer could not read it.
+        code: The error code.
+        message: What went wrong.
+        data: Further values.
+        is_local: Whether the transport made it, because the peer cannot answer.
+    """
 
     request_id: RequestId | None
     code: int
     message: str
     data: Any = None
+    is_local: bool = False
+
+    def as_exception(self) -> MCPError:
+        """Return the exception to raise for it."""
+        return MCPError(self.code, self.message, self.data, is_local=self.is_local)
 
 
 Message: TypeAlias = Request | Notification | Response | ErrorResponse

@@ -135,8 +135,8 @@ def handshake_version(result: InitializeResult) -> str:
 
 def _raise_unless_legacy(error: MCPError, offered: Sequence[str]) -> None:
     """Raise the probe's error where `initialize` cannot help: a modern server said no, or the connection is gone."""
-    if error.code == CONNECTION_CLOSED and error.__cause__ is not None:
-        raise error  # made on this side; a peer's own -32000 has no cause and is just an error
+    if error.is_local and error.code == CONNECTION_CLOSED and error.__cause__ is not None:
+        raise error  # the probe was not even sent; a server may also have ended at it, and be greeted as it expects
     # streamable-http, "Backward Compatibility": these three prove a modern server.
     if error.code in PROOFS_OF_MODERN and not any(version in HANDSHAKE_PROTOCOL_VERSIONS for version in offered):
         raise error

@@ -87,7 +87,7 @@ class Peer:
         self._waiting.discard(request_id)
         if isinstance(message, Response):
             return Answered(request_id, message.result)
-        return Answered(request_id, MCPError(message.code, message.message, message.data))
+        return Answered(request_id, message.as_exception())
 
     def _receive_request(self, request: Request) -> Event:
         if request.request_id in self._serving:

@@ -139,7 +139,7 @@ def check_answer(key: str, request: types.InputRequest, answer: object) -> types
         TypeError: The answer is of another kind.
     """
     if isinstance(answer, ErrorData):
-        raise MCPError(answer.code, answer.message, answer.data)
+        raise MCPError(answer.code, answer.message, answer.data, is_local=True)
     kinds: tuple[type[BaseModel], ...]
     if isinstance(request, types.ElicitRequest):
         kinds = _ELICIT_RESULTS

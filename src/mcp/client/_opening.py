@@ -39,7 +39,7 @@ class LegacySuspected(NamedTuple):
         hint = "the initialize handshake of older protocol versions is not available on this transport"
         if isinstance(self.outcome, MCPError):
             text = f"{self.outcome.message} (in answer to server/discover; {hint})"
-            return MCPError(self.outcome.code, text, self.outcome.data)
+            return MCPError(self.outcome.code, text, self.outcome.data, is_local=self.outcome.is_local)
         return RuntimeError(f"Cannot talk to this server: {self.reason}; {hint}" if self.reason else hint)
 
 

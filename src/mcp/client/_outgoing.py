@@ -107,4 +107,4 @@ async def exchange_in_time(
         if timeout <= 0:
             await anyio.lowlevel.checkpoint()
         return await link.exchange(request, deliver)
-    raise MCPError(REQUEST_TIMEOUT, f"Request {request.method!r} timed out")
+    raise MCPError(REQUEST_TIMEOUT, f"Request {request.method!r} timed out", is_local=True)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 import mcp_types as types
 from mcp._engine.connection import Work
 from mcp._protocol.era import LEGACY
-from mcp._protocol.errors import invalid_params, method_not_found
+from mcp._protocol.errors import invalid_params, method_not_found, to_error
 from mcp._protocol.fields import dump
 from mcp._protocol.jsonrpc import Request
 from mcp.client._answers import Answers, check_answer
@@ -69,8 +69,8 @@ class Questions(Generic[ContextT]):
         meta = question.params.meta if question.params is not None else None
         try:
             answer = await self._answer(self._make_context(request.request_id, meta), question)
-        except MCPError:
-            raise
+        except MCPError as error:
+            raise to_error(error) from None
         except Exception:
             # What went wrong here is the client's own business (errors: nothing internal leaves).
             logger.exception("handler for %r raised", request.method)

@@ -185,7 +185,7 @@ class SessionRequests(SessionVerbs):
 
     def _refuse(self) -> None:
         if self._state == "closed":
-            raise MCPError(CONNECTION_CLOSED, "Connection closed")
+            raise MCPError(CONNECTION_CLOSED, "Connection closed", is_local=True)
         raise RuntimeError("ClientSession must be entered (async with) before a request can be sent")
 
     async def _ask(

@@ -369,7 +369,8 @@ class Client:
             if not isinstance(result, InputRequiredResult):
                 return result
             return await answer_rounds(self.session, send, params, result, self.input_required_max_rounds)
-        raise MCPError(REQUEST_TIMEOUT, f"The call was not finished within {seconds:g} s, all its rounds included")
+        text = f"The call was not finished within {seconds:g} s, all its rounds included"
+        raise MCPError(REQUEST_TIMEOUT, text, is_local=True)
 
     async def complete(
         self,

@@ -306,7 +306,7 @@ class Listening(AbstractAsyncContextManager[Subscription]):
             self._route.lose(error)
 
     def _session_closed(self) -> None:
-        self._route.lose(MCPError(CONNECTION_CLOSED, "Connection closed"))
+        self._route.lose(MCPError(CONNECTION_CLOSED, "Connection closed", is_local=True))
         self._exchange.cancel()
 
     async def _hear(self, method: str, params: dict[str, Any] | None) -> None:

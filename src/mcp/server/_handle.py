@@ -205,7 +205,7 @@ async def handle_request(server: HandlerTable, scope: RequestScope) -> dict[str,
         answer = _reported(error, scope)
         if answer is error:
             raise
-        raise answer from (error if scope.raise_exceptions else None)
+        raise answer from (error if scope.raise_exceptions and not isinstance(error, MCPError) else None)
     finally:
         scope.finished = True
 

@@ -243,6 +243,7 @@ class ServerSession:
                     MISSING_REQUIRED_CLIENT_CAPABILITY,
                     f"Client did not declare the {name} capability required by {request.method!r}",
                     {"requiredCapabilities": required},
+                    is_local=True,
                 )
         params = None if request.params is None else dump(request.params, scope.era)
         related = metadata is not None and metadata.related_request_id is not None
@@ -253,7 +254,8 @@ class ServerSession:
         try:
             return result_type.model_validate(answer)
         except ValidationError as error:
-            raise MCPError(INTERNAL_ERROR, f"The client answered {request.method!r} with an invalid result") from error
+            text = f"The client answered {request.method!r} with an invalid result"
+            raise MCPError(INTERNAL_ERROR, text, is_local=True) from error
 
     async def send_ping(self) -> types.EmptyResult:
         """Check that the client answers."""

@@ -5,6 +5,9 @@ MCPError(code, message, data)        the peer, or a rule of the protocol, said n
 ├── NoBackChannelError               this request has no way to ask its sender
 └── UrlElicitationRequiredError      the request needs a visit to a URL first (-32042)
 ```
+
+An error that the peer answered and one that arose on this side (a time limit, a closed connection, an answer that
+cannot be read) have the same shape; `is_local` tells them apart.
 """
 
 from __future__ import annotations
@@ -40,12 +43,19 @@ class MCPError(Exception):
         code: The JSON-RPC error code.
         message: What went wrong, in one sentence.
         data: Further JSON values for the peer.
+        is_local: Whether it arose on this side, instead of being answered by the peer (base protocol: "Error Codes").
+
+    Attributes:
+        code: The JSON-RPC error code.
+        message: What went wrong.
+        data: Further JSON values.
+        is_local: Whether it arose on this side: nobody else has said any of this, and the code is only a name for it.
 
     Raises:
         ValueError: The code is no integer, or the message no text: no peer could be told.
     """
 
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
+    def __init__(self, code: int, message: str, data: Any = None, *, is_local: bool = False) -> None:
         if not (isinstance(cast("object", code), int) and isinstance(cast("object", message), str)):
             read = ErrorData(code=code, message=message)
             code, message = read.code, read.message
@@ -53,6 +63,7 @@ class MCPError(Exception):
         self.code = code
         self.message = message
         self.data = data
+        self.is_local = is_local
 
     @property
     def error(self) -> ErrorData:
@@ -85,6 +96,7 @@ class NoBackChannelError(MCPError):
         super().__init__(
             INVALID_REQUEST,
             f"Cannot send {method!r}: this transport context has no back-channel for server-initiated requests.",
+            is_local=True,
         )
         self.method = method
 

@@ -35,7 +35,7 @@ class TransportFailure(MCPError):
     """
 
     def __init__(self, message: str, connect_error: Exception | None = None) -> None:
-        super().__init__(CONNECTION_CLOSED, message)
+        super().__init__(CONNECTION_CLOSED, message, is_local=True)
         self.connect_error = connect_error
 
 

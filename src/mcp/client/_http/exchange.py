@@ -31,9 +31,8 @@ from mcp._protocol.sse import EventTooLargeError
 from mcp.client._http.backend import HTTPResponse, NetworkError, ResumptionError, TransportFailure
 from mcp.client._http.legacy import DEFAULT_MAX_RECONNECTION_ATTEMPTS, HandshakeRefusedError, LegacyLink
 from mcp.client._http.sse_streams import SSELink, SSEStreams
-from mcp.client._http.wire import POST_HEADERS, OnFault, Wire, answers, check_accepted, read_failure, unwrap
-from mcp.shared.exceptions import MCPError
-from mcp_types.jsonrpc import INVALID_REQUEST, RequestId
+from mcp.client._http.wire import POST_HEADERS, OnFault, Wire, answers, check_accepted, read_failure, unusable, unwrap
+from mcp_types.jsonrpc import RequestId
 
 logger = logging.getLogger(__name__)
 
@@ -195,7 +194,7 @@ class HTTPLink:
                         await on_notification(message.method, message.params)
                     elif isinstance(message, Request):
                         # It cannot be answered: a client posts no responses (streamable-http: Sending Messages).
-                        fault = MCPError(INVALID_REQUEST, f"The server sent a request: {message.method}")
+                        fault = unusable(f"The server sent a request: {message.method}")
                         await self._wire.report(fault)
                     elif answers(message, request_id):
                         return message

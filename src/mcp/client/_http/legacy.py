@@ -137,7 +137,7 @@ class LegacyLink:
             and response.status in _NOT_STREAMABLE
             and message.code not in PROOFS_OF_MODERN
         ):
-            raise HandshakeRefusedError(message.code, message.message, message.data)
+            raise HandshakeRefusedError(message.code, message.message, message.data, is_local=message.is_local)
         result = unwrap(message)
         self._session.learn(response, result)
         self._opening = request
@@ -201,7 +201,7 @@ class LegacyLink:
                 response = await self._session.continue_stream(session, request.version, position)
             except SessionLostError as lost:
                 # The server has worked on the request, who knows how far: it is not sent again.
-                raise MCPError(lost.code, lost.message, lost.data) from None
+                raise MCPError(lost.code, lost.message, lost.data, is_local=True) from None
             if response is not None:
                 message = await self._read(response, request, position)
                 if message is not None:

@@ -27,7 +27,7 @@ class SessionLostError(MCPError):
     """The server does not know the session any more; it has not looked at what was sent."""
 
     def __init__(self) -> None:
-        super().__init__(INVALID_REQUEST, "Session terminated", {"httpStatus": 404})
+        super().__init__(INVALID_REQUEST, "Session terminated", {"httpStatus": 404}, is_local=True)
 
 
 class LegacySession:

@@ -14,19 +14,9 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from mcp._engine.connection import COURTESY_SECONDS, Work
 from mcp._engine.link import OutgoingRequest
-from mcp._engine.streams import from_model, to_model
+from mcp._engine.streams import as_model, from_model
 from mcp._protocol.headers import MCP_PROTOCOL_VERSION
-from mcp._protocol.jsonrpc import (
-    ErrorResponse,
-    Message,
-    Notification,
-    Request,
-    Response,
-    error_message,
-    notification_message,
-    request_message,
-    result_message,
-)
+from mcp._protocol.jsonrpc import ErrorResponse, Message, Notification, Request, Response
 from mcp._protocol.peer import CANCELLED
 from mcp.client._http.exchange import HTTPLink
 from mcp.client._http.wire import unwrap
@@ -97,15 +87,15 @@ class LinkStreams:
 
     async def _exchange(self, exchange: _Exchange) -> None:
         request = exchange.request
-        answer: dict[str, Any] | None = None
+        answer: Response | ErrorResponse | None = None
         with exchange.scope:
             try:
                 result = await self._link.exchange(request, self._hear)
                 if request.method == "initialize":
                     self._version = result.get("protocolVersion")
-                answer = result_message(request.request_id, result)
+                answer = Response(request.request_id, result)
             except MCPError as error:
-                answer = error_message(request.request_id, error.error)
+                answer = ErrorResponse(request.request_id, error.code, error.message, error.data, error.is_local)
         if self._running.get(request.request_id) is exchange:
             del self._running[request.request_id]
         if answer is not None:
@@ -124,11 +114,11 @@ class LinkStreams:
     # What the server says
 
     async def _hear(self, method: str, params: dict[str, Any] | None) -> None:
-        await self._show(notification_message(method, params))
+        await self._show(Notification(method, params))
 
-    async def _show(self, message: dict[str, Any]) -> None:
+    async def _show(self, message: Message) -> None:
         try:
-            await self._to_reader.send(SessionMessage(to_model(message)))
+            await self._to_reader.send(SessionMessage(as_model(message)))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             logger.debug("Nobody reads any more")
 
@@ -136,7 +126,7 @@ class LinkStreams:
         async def ask() -> dict[str, Any]:
             question = self._asked[request.request_id] = _Question()
             try:
-                await self._show(request_message(request.request_id, request.method, request.params))
+                await self._show(request)
                 await question.answered.wait()
             except anyio.get_cancelled_exc_class():
                 with anyio.move_on_after(COURTESY_SECONDS, shield=True):

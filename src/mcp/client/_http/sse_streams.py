@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from mcp._engine.stream_link import StreamLink
-from mcp._engine.streams import from_model, to_model
+from mcp._engine.streams import as_model, from_model
 from mcp._protocol.jsonrpc import (
     ErrorResponse,
     Message,
@@ -147,7 +147,7 @@ class SSEStreams:
                     self._connected.set()
                 else:
                     for message in await self._wire.read_event(event, may_be_batch=True):
-                        await self._to_reader.send(SessionMessage(to_model(wire_form(message))))
+                        await self._to_reader.send(SessionMessage(as_model(message)))
         if self._endpoint is None:
             raise StreamableHTTPError(f"{self._url} ended its stream before it said where to post messages")
 
@@ -192,14 +192,15 @@ class SSEStreams:
                 failure = await read_failure(response, response.status, self._endpoint or self._wire.url)
             await response.finish()
         except (NetworkError, MCPError) as error:
-            failure = ErrorResponse(None, CONNECTION_CLOSED, f"The message was not delivered: {error}")
+            text = f"The message was not delivered: {error}"
+            failure = ErrorResponse(None, CONNECTION_CLOSED, text, is_local=True)
         if failure is None:
             return
         logger.warning("A message was refused: %s", failure.message)
         if isinstance(message, Request):
             failure.request_id = message.request_id
             try:
-                await self._to_reader.send(SessionMessage(to_model(wire_form(failure))))
+                await self._to_reader.send(SessionMessage(as_model(failure)))
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 logger.debug("Nobody reads any more")
 

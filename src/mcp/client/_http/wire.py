@@ -106,11 +106,11 @@ class Wire:
                     "use that URL as the endpoint if it is the intended server"
                 )
                 logger.warning(text)
-                raise MCPError(INVALID_REQUEST, text)
+                raise unusable(text)
             url = target
             response = await self.backend.send(method, url, headers, body)
         await response.abort()
-        raise MCPError(INVALID_REQUEST, f"More than {_MAX_REDIRECTS} redirects from {self.url}")
+        raise unusable(f"More than {_MAX_REDIRECTS} redirects from {self.url}")
 
     async def post_quietly(self, what: str, headers: Mapping[str, str], body: bytes) -> None:
         """Post what gets no answer; what becomes of it is only logged."""
@@ -154,16 +154,14 @@ class Wire:
             if isinstance(value, list) and (take_in is None or not value):
                 raise ValueError("an array is no single message")
         except (ValueError, RecursionError) as error:
-            raise MCPError(PARSE_ERROR, f"Failed to parse JSON response: {error}") from None
+            raise unusable(f"Failed to parse JSON response: {error}", PARSE_ERROR) from None
         if isinstance(value, list) and take_in is not None:
             return await self._find_response(cast("list[Any]", value), request_id, take_in)
         message = read_message(value)
         if not isinstance(message, Response | ErrorResponse):
-            raise MCPError(INVALID_REQUEST, "The server answered a request with something that is no response")
+            raise unusable("The server answered a request with something that is no response")
         if not answers(message, request_id):
-            raise MCPError(
-                INVALID_REQUEST, f"The server answered request {request_id!r} with the id {message.request_id!r}"
-            )
+            raise unusable(f"The server answered request {request_id!r} with the id {message.request_id!r}")
         return message
 
     async def _find_response(
@@ -176,7 +174,7 @@ class Wire:
             elif answers(message, request_id):
                 found = message
         if found is None:
-            raise MCPError(INVALID_REQUEST, f"The server's batch holds no answer to request {request_id!r}")
+            raise unusable(f"The server's batch holds no answer to request {request_id!r}")
         return found
 
     async def read_event(self, event: ServerSentEvent, *, may_be_batch: bool = False) -> Sequence[Message]:
@@ -187,7 +185,7 @@ class Wire:
         try:
             value = loads(event.data)
         except (ValueError, RecursionError) as error:
-            await self.report(MCPError(PARSE_ERROR, f"Failed to parse SSE message: {error}"))
+            await self.report(unusable(f"Failed to parse SSE message: {error}", PARSE_ERROR))
             return ()
         if may_be_batch and isinstance(value, list) and value:
             return await self._read_all(cast("list[Any]", value))
@@ -200,7 +198,7 @@ class Wire:
             if isinstance(message, Message):
                 messages.append(message)
             else:
-                await self.report(MCPError(INVALID_REQUEST, f"Failed to parse SSE message: {message.message}"))
+                await self.report(unusable(f"Failed to parse SSE message: {message.message}"))
         return messages
 
     async def report(self, fault: Exception) -> None:
@@ -208,6 +206,11 @@ class Wire:
         logger.warning("%s", fault)
         if self.on_fault is not None:
             await self.on_fault(fault)
+
+
+def unusable(text: str, code: int = INVALID_REQUEST, data: Any = None) -> MCPError:
+    """The error for an answer that cannot be used: the server has answered, but no error."""
+    return MCPError(code, text, data, is_local=True)
 
 
 async def read_body(response: HTTPResponse, limit: int | None) -> bytes:
@@ -222,7 +225,7 @@ async def read_body(response: HTTPResponse, limit: int | None) -> bytes:
         pieces.append(chunk)
         size += len(chunk)
         if limit is not None and size > limit:
-            raise MCPError(INVALID_REQUEST, f"The server's answer exceeds the limit of {limit} bytes")
+            raise unusable(f"The server's answer exceeds the limit of {limit} bytes")
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
@@ -239,9 +242,9 @@ async def read_failure(response: HTTPResponse, status: int, url: str) -> ErrorRe
         return message
     if status == 404:
         text = f"Not Found: no MCP endpoint at {without_secrets(url)}"
-        return ErrorResponse(None, METHOD_NOT_FOUND, text, {"httpStatus": status})
+        return ErrorResponse(None, METHOD_NOT_FOUND, text, {"httpStatus": status}, is_local=True)
     text = f"Server returned an error response (HTTP {status}: {_reason(response, status, body)})"
-    return ErrorResponse(None, INTERNAL_ERROR, text, {"httpStatus": status})
+    return ErrorResponse(None, INTERNAL_ERROR, text, {"httpStatus": status}, is_local=True)
 
 
 def check_accepted(response: HTTPResponse) -> bool:
@@ -251,14 +254,14 @@ def check_accepted(response: HTTPResponse) -> bool:
         MCPError: It is neither.
     """
     if response.status == 202:
-        raise MCPError(INVALID_REQUEST, "server answered a request with 202 Accepted")
+        raise unusable("server answered a request with 202 Accepted")
     content_type = response.header("content-type")
     kind = (content_type or "").partition(";")[0].strip().lower()
     if kind == "text/event-stream":
         return True
     if kind == "application/json":
         return False
-    raise MCPError(INVALID_REQUEST, f"Unexpected content type: {content_type}", {"httpStatus": response.status})
+    raise unusable(f"Unexpected content type: {content_type}", data={"httpStatus": response.status})
 
 
 def answers(message: Response | ErrorResponse, request_id: RequestId) -> bool:
@@ -276,7 +279,7 @@ def unwrap(message: Response | ErrorResponse) -> dict[str, Any]:
         MCPError: It carries an error.
     """
     if isinstance(message, ErrorResponse):
-        raise MCPError(message.code, message.message, message.data)
+        raise message.as_exception()
     return message.result
 
 
