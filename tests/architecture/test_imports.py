@@ -56,6 +56,8 @@ DOORS: set[tuple[str, str]] = {
     ("mcp.server.session", "mcp.server.connection"),
     ("mcp.server.mcpserver._serving", "mcp.server.mcpserver._running"),
     ("mcp.server.mcpserver._serving", "mcp.server._stdio_run"),
+    # Only servers that share keys.
+    ("mcp.server.request_state", "mcp.server._state_keys"),
     # Few servers have extensions, or ask older clients what their handlers return.
     ("mcp.server._handle", "mcp.server._bridge"),
     ("mcp.server.mcpserver.server", "mcp.server.mcpserver._extensions"),

@@ -127,6 +127,11 @@ class AESGCMRequestStateCodec:
         self._ring = build_ring(keys)
         self._sealing_id = next(iter(self._ring))
 
+    @property
+    def key_ids(self) -> tuple[bytes, ...]:
+        """The ids of the keys, which each token shows; the first one seals."""
+        return tuple(self._ring)
+
     def seal(self, payload: bytes) -> str:
         """Return a token for the payload; every call returns another one."""
         key_id = self._sealing_id

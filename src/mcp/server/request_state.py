@@ -19,7 +19,9 @@ import json
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypedDict, cast
+
+from typing_extensions import Self, Unpack
 
 from mcp.server import _claims
 from mcp.server._rejections import log_failure, logger, rejection
@@ -40,6 +42,9 @@ from mcp.stores.store import Store
 from mcp_types import InputRequiredResult
 from mcp_types.jsonrpc import INTERNAL_ERROR
 from mcp_types.methods import INPUT_REQUIRED_METHODS
+
+if TYPE_CHECKING:
+    import os
 
 __all__ = [
     "AESGCMRequestStateCodec",
@@ -86,6 +91,15 @@ def authenticated_principal(ctx: ServerRequestContext[Any, Any]) -> str | None:
     user = None if ctx.request is None else verified_user(getattr(ctx.request, "scope", None))
     token = get_access_token() if user is None else user.access_token
     return None if token is None else json.dumps(principal_components(token), separators=(",", ":"))
+
+
+class RequestStateOptions(TypedDict, total=False):
+    """What `RequestStateSecurity` takes, wherever its keys come from."""
+
+    ttl: float
+    bind_principal: BindPrincipal | None
+    audience: str | None
+    single_use: Store | None
 
 
 class RequestStateSecurity:
@@ -148,6 +162,39 @@ class RequestStateSecurity:
         No other instance, and not this one after a restart, can verify its tokens.
         """
         return cls(codec=EphemeralRequestStateCodec(), ttl=ttl, audience=audience, single_use=single_use)
+
+    @classmethod
+    def from_env(cls, name: str = "MCP_REQUEST_STATE_KEYS", **options: Unpack[RequestStateOptions]) -> Self:
+        """Return a policy whose keys are in an environment variable, separated by commas or white space.
+
+        Args:
+            name: The variable.
+            options: The other arguments of the class.
+
+        Raises:
+            ValueError: The variable is not set, or its keys cannot be used.
+        """
+        from mcp.server._state_keys import codec_from_environment
+
+        return cls(codec=codec_from_environment(name), **options)
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], **options: Unpack[RequestStateOptions]) -> Self:
+        """Return a policy whose keys are in a file, one a line. A change of the file is seen within seconds.
+
+        Lines that begin with `#` do not count. A file that cannot be used leaves the keys before it in force, and the
+        log says so once. Whoever changes it writes another file beside it and renames that.
+
+        Args:
+            path: The file.
+            options: The other arguments of the class.
+
+        Raises:
+            ValueError: The file cannot be read, or its keys cannot be used.
+        """
+        from mcp.server._state_keys import FileCodec
+
+        return cls(codec=FileCodec(path), **options)
 
 
 class RequestStateBoundary:
