@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ClientMessageMetadata
 from mcp_types import InputRequiredResult, Request, RequestParams, Result
 from mcp_types.jsonrpc import CONNECTION_CLOSED, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION, ErrorData
+from tests.client.raw_pipe import Wire
 from tests.client.scripted import DISCOVERY, Scripted, listing, said
 
 
@@ -94,6 +95,23 @@ async def test_discovering_raises_what_the_server_answered() -> None:
     async with ClientSession(link=server) as session:
         await session.discover()
     assert len(server.requests) == 2
+
+
+@pytest.mark.rule("STDIO-B-06", "SESSION-10")
+async def test_a_client_that_shakes_no_hands_finds_out_that_a_server_is_older_before_it_asks_for_anything() -> None:
+    wire = Wire()
+    async with wire.connect() as streams, ClientSession(*streams) as session, anyio.create_task_group() as tasks:
+
+        async def serve() -> None:
+            await wire.server.refuse(await wire.server.request("server/discover"), METHOD_NOT_FOUND)
+
+        tasks.start_soon(serve)
+        with pytest.raises(MCPError) as caught:
+            await session.discover()
+        assert caught.value.code == METHOD_NOT_FOUND
+        assert session.protocol_version is None
+        await anyio.wait_all_tasks_blocked()
+        assert wire.server.silent()
 
 
 @pytest.mark.rule("SESSION-10")

@@ -81,6 +81,8 @@ class StdioServerParameters(BaseModel):
         cwd: Its working directory; this process's by default.
         encoding: How its messages are encoded.
         encoding_error_handler: What happens to text that is not encoded so; `strict` makes it a fault.
+        max_restarts: How often in a row `Client` starts a server again that ended by itself, when it is next needed.
+            It counts anew when the server has answered something. Calls that were under way are lost and not repeated.
     """
 
     model_config = ConfigDict(defer_build=True)
@@ -91,6 +93,7 @@ class StdioServerParameters(BaseModel):
     cwd: str | Path | None = None
     encoding: str = "utf-8"
     encoding_error_handler: Literal["strict", "ignore", "replace"] = "strict"
+    max_restarts: int = Field(default=0, ge=0)
 
 
 class StdioProcessReadStream(LineReadStream):
@@ -177,7 +180,7 @@ async def stdio_client(
     """Start a server process; yields the receiving and the sending stream.
 
     Leaving the block ends the process and all that it started: its input is closed, then it is asked by a signal, then
-    it is killed.
+    it is killed. One that ends by itself ends the streams and is not started again.
 
     Args:
         server: How to start it.
