@@ -335,6 +335,17 @@ async def test_answers_and_state_may_be_given_with_the_first_request() -> None:
     assert second["inputResponses"] == {"a": {"action": "decline"}}
 
 
+async def test_answers_are_sent_once_and_not_again_with_a_later_round() -> None:
+    server = Scripted(tools__call=[{"resultType": "input_required", "requestState": "s2"}, said()])
+    async with Client(server) as client:
+        responses: Any = {"a": types.ElicitResult(action="decline")}
+        await client.call_tool("add", input_responses=responses, request_state="s1")
+    first, second = server.sent("tools/call")
+    assert (first["inputResponses"], first["requestState"]) == ({"a": {"action": "decline"}}, "s1")
+    assert "inputResponses" not in second
+    assert second["requestState"] == "s2"
+
+
 @pytest.mark.rule("CALLBACK-1", "CALLBACK-2", "CALLBACK-3")
 @pytest.mark.parametrize(
     ("callbacks", "declared"),

@@ -23,7 +23,7 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.mcpserver.server import MCPServer
 from mcp.server.request_state import authenticated_principal
 from mcp.server.subscriptions import InMemorySubscriptionBus
-from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError, NoBackChannelError
 from mcp.shared.subscriptions import (
     PromptsListChanged,
     ResourcesListChanged,
@@ -31,7 +31,14 @@ from mcp.shared.subscriptions import (
     ServerEvent,
     ToolsListChanged,
 )
-from mcp_types import LOG_LEVEL_META_KEY, ClientCapabilities, InputRequiredResult
+from mcp_types import (
+    LOG_LEVEL_META_KEY,
+    CallToolResult,
+    ClientCapabilities,
+    GetPromptResult,
+    InputRequiredResult,
+    TextContent,
+)
 from tests.mcpserver.wire import connect
 from tests.server.http.fakes import FakeConnection, request_body, request_headers
 
@@ -203,6 +210,59 @@ async def test_outside_a_request_there_is_no_request() -> None:
     assert context.request_state is None
     await context.close_sse_stream()
     await context.close_standalone_sse_stream()
+
+
+@pytest.mark.rule("LIFE-D1")
+async def test_direct_calls_can_have_the_lifespan_and_a_request_that_nobody_sent() -> None:
+    events: list[str] = []
+
+    @asynccontextmanager
+    async def lifespan(server: MCPServer[State]) -> AsyncGenerator[State]:
+        events.append("start")
+        try:
+            yield State("hello")
+        finally:
+            events.append("stop")
+
+    mcp = MCPServer("Lab", lifespan=lifespan)
+
+    @mcp.tool()
+    async def tool(ctx: Context[State], steps: int) -> str:
+        await ctx.report_progress(1, steps)
+        await ctx.session.log("error", "nobody hears this")
+        assert (ctx.headers, ctx.client_capabilities, ctx.input_responses) == (None, ClientCapabilities(), None)
+        return f"{ctx.request_context.lifespan_context.greeting} {ctx.protocol_version}"
+
+    @mcp.prompt()
+    async def prompt(ctx: Context[State]) -> str:
+        return ctx.request_context.lifespan_context.greeting
+
+    @mcp.resource("x://{a}")
+    async def template(a: str, ctx: Context[State]) -> str:
+        return ctx.request_context.lifespan_context.greeting
+
+    @mcp.tool()
+    async def ask(ctx: Context[State]) -> None:
+        await ctx.session.list_roots()
+
+    async with mcp.direct_context() as ctx:
+        assert events == ["start"]
+        called = await mcp.call_tool("tool", {"steps": 2}, ctx)
+        assert isinstance(called, CallToolResult)
+        assert called.structured_content == {"result": "hello 2026-07-28"}
+        prompted = await mcp.get_prompt("prompt", context=ctx)
+        assert isinstance(prompted, GetPromptResult)
+        assert prompted.messages[0].content == TextContent(type="text", text="hello")
+        assert await mcp.read_resource("x://a", ctx) == [ReadResourceContents("hello", "text/plain")]
+        with pytest.warns(MCPDeprecationWarning), pytest.raises(NoBackChannelError):
+            await mcp.call_tool("ask", {}, ctx)
+        async with mcp.direct_context():
+            assert events == ["start", "start"]
+    assert events == ["start", "start", "stop", "stop"]
+    with pytest.raises(KeyError, match="in the test"):
+        async with mcp.direct_context():
+            raise KeyError("in the test")
+    assert events[-1] == "stop"
 
 
 @pytest.mark.rule("CTX-5", "CTX-D3", "SUBS-3")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mcp.client.client import Client
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.extension import (
     SPEC_CLIENT_METHODS,
@@ -19,10 +20,11 @@ from mcp.server.extension import (
     ResourceTemplateBinding,
     ToolBinding,
 )
+from mcp.server.lowlevel.server import Server
 from mcp.server.mcpserver.resources import TextResource
 from mcp.server.mcpserver.server import MCPServer
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolRequestParams, CallToolResult, RequestParams, TextContent
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolRequestParams, CallToolResult, RequestParams, TextContent
 from tests.mcpserver.wire import connect
 
 
@@ -245,3 +247,46 @@ async def test_interceptors_run_inside_all_middleware_and_for_tool_calls_only() 
         await peer.request("tools/list")
         await peer.text("stamp", text="a")
     assert order == ["tools/list", "tools/call", "interceptor"]
+
+
+class Receipts(Extension):
+    """Answers calls with a result of its own type, whoever asks."""
+
+    identifier = "com.example/receipts"
+
+    async def intercept_tool_call(
+        self, params: CallToolRequestParams, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+    ) -> HandlerResult:
+        return {"resultType": "com.example/receipt", "receiptId": params.name}
+
+
+@pytest.mark.rule("EXT-13")
+async def test_results_of_a_type_of_its_own_are_for_modern_clients_alone() -> None:
+    mcp = MCPServer("Lab", extensions=[Receipts()])
+    async with connect(mcp) as peer:
+        result = await peer.request("tools/call", {"name": "7"})
+        assert result == {"resultType": "com.example/receipt", "receiptId": "7"}
+    async with Client(mcp, mode="legacy") as client:
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("7")
+    assert (caught.value.code, caught.value.message) == (INTERNAL_ERROR, "Handler returned an invalid result")
+
+
+@pytest.mark.rule("EXT-17")
+async def test_on_a_low_level_server_an_extension_is_settings_a_handler_and_a_middleware() -> None:
+    server: Server[Any] = Server("Lab")
+    server.extensions["com.example/stamps"] = {"format": "v2"}
+    server.add_request_handler("com.example/stamp", StampParams, serve_stamp)
+
+    async def refuse_shouting(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        if (ctx.params or {}).get("text") == "A":
+            raise MCPError(INVALID_PARAMS, "not so loud")
+        return await call_next(ctx)
+
+    server.middleware.append(refuse_shouting)
+    async with connect(server) as peer:
+        discovered = await peer.request("server/discover")
+        assert discovered["capabilities"] == {"extensions": {"com.example/stamps": {"format": "v2"}}}
+        assert await peer.request("com.example/stamp", {"text": "a"}) == {"stamped": "a"}
+        with pytest.raises(MCPError, match=r"^not so loud$"):
+            await peer.request("com.example/stamp", {"text": "A"})

@@ -13,6 +13,7 @@ import anyio.abc
 import pytest
 from pydantic import AnyUrl, Field, ValidationError
 
+from mcp.client.client import Client
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver._resource_security import ResourceSecurity
 from mcp.server.mcpserver.context import Context
@@ -38,15 +39,17 @@ from mcp.server.mcpserver.resources import (
 )
 from mcp.server.mcpserver.server import MCPServer
 from mcp.server.mcpserver.utilities.types import Audio, File, Image
-from mcp.shared.exceptions import MCPError
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp.shared.uri_template import InvalidUriTemplate
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    METHOD_NOT_FOUND,
     Annotations,
     BlobResourceContents,
     Icon,
     ReadResourceResult,
+    ResourcesCapability,
     TextResourceContents,
 )
 from tests.mcpserver.wire import Peer, connect
@@ -634,6 +637,50 @@ async def test_the_checks_can_be_set_for_a_server_and_for_a_resource() -> None:
         assert (await failure(peer, "z://a/-/..")).code == INVALID_PARAMS
     with pytest.raises(TypeError, match="exempt_params must be a collection of names, got the string 'a'"):
         ResourceSecurity(exempt_params="a")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.rule("URI-D1", "URI-D2", "URI-D3")
+@pytest.mark.parametrize(
+    ("uri", "value"),
+    [
+        ("x://", ""),
+        ("x://..%20", ".. "),
+        ("x://...", "..."),
+        ("x://%2E%2E%20%5Ca", ".. \\a"),
+        ("x://NUL", "NUL"),
+        ("x://COM1.txt", "COM1.txt"),
+        ("x://a%0D%0Ab", "a\r\nb"),
+        ("x://%1B%5B31m", "\x1b[31m"),
+    ],
+)
+async def test_what_only_the_function_can_judge_reaches_it(uri: str, value: str) -> None:
+    mcp = MCPServer("Lab")
+    seen: list[str] = []
+
+    @mcp.resource("x://{a}")
+    def f(a: str) -> str:
+        seen.append(a)
+        return "read"
+
+    async with connect(mcp) as peer:
+        await read(peer, uri)
+    assert seen == [value]
+
+
+@pytest.mark.rule("RES-29")
+@pytest.mark.parametrize("verb", ["subscribe", "unsubscribe"])
+async def test_legacy_sessions_cannot_subscribe_to_a_resource(verb: str) -> None:
+    mcp = MCPServer("Lab")
+
+    @mcp.resource("x://s")
+    def f() -> str:
+        return "s"
+
+    async with Client(mcp, mode="legacy") as client:
+        assert client.server_capabilities.resources == ResourcesCapability(subscribe=False, list_changed=False)
+        with pytest.warns(MCPDeprecationWarning), pytest.raises(MCPError) as caught:
+            await getattr(client.session, f"{verb}_resource")("x://s")
+    assert (caught.value.code, caught.value.message) == (METHOD_NOT_FOUND, "Method not found")
 
 
 def test_a_check_names_the_bad_variable() -> None:

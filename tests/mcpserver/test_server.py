@@ -16,6 +16,8 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
+import mcp_types as types
+from mcp.client.client import Client
 from mcp.server import caching, mcpserver
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -283,6 +285,10 @@ async def test_a_function_suggests_values() -> None:
             seen.append((ref, argument, context, ctx.request_context.method))
             return None if context is None else Completion(values=["a", "b"], total=5, has_more=True)
 
+        @mcp.prompt()
+        def p(b: str) -> str:
+            return b
+
         assert callable(complete)
         result = await peer.request("completion/complete", params)
         assert result == {"completion": {"values": ["a", "b"], "total": 5, "hasMore": True}}
@@ -295,6 +301,79 @@ async def test_a_function_suggests_values() -> None:
         CompletionContext(arguments={"a": "1"}),
         "completion/complete",
     )
+
+
+@pytest.mark.rule("COMP-4", "SCOMP-07")
+async def test_nothing_to_suggest_for_what_does_not_exist_is_an_error() -> None:
+    mcp = MCPServer("Lab")
+    asked: list[str] = []
+
+    @mcp.prompt()
+    def known(word: str) -> str:
+        return word
+
+    @mcp.resource("x://{name}")
+    def item(name: str) -> str:
+        return name
+
+    @mcp.completion()
+    async def complete(ref: Any, argument: CompletionArgument, context: Any) -> Completion | None:
+        asked.append(argument.value)
+        return Completion(values=["a"]) if argument.value == "a" else None
+
+    async def suggest(value: str, **ref: str) -> dict[str, Any]:
+        return await peer.request("completion/complete", {"ref": ref, "argument": {"name": "word", "value": value}})
+
+    async with connect(mcp) as peer:
+        nothing: dict[str, Any] = {"completion": {"values": []}}
+        assert await suggest("b", type="ref/prompt", name="known") == nothing
+        assert await suggest("b", type="ref/resource", uri="x://{name}") == nothing
+        assert await suggest("b", type="ref/resource", uri="x://one") == nothing
+        assert await suggest("a", type="ref/prompt", name="other") == {"completion": {"values": ["a"]}}
+        for ref, text in (
+            ({"type": "ref/prompt", "name": "other"}, "Unknown prompt: other"),
+            ({"type": "ref/resource", "uri": "y://{name}"}, "Unknown resource: y://{name}"),
+            ({"type": "ref/resource", "uri": "x://.."}, "Unknown resource: x://.."),
+        ):
+            with pytest.raises(MCPError) as caught:
+                await suggest("c", **ref)
+            assert (caught.value.code, caught.value.message) == (INVALID_PARAMS, text)
+    assert asked == ["b", "b", "b", "a", "c", "c", "c"]
+
+
+@pytest.mark.rule("COMP-9", "SCOMP-08")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("ref", {"type": "ref/tool", "name": "p"}),
+        ("ref", {"type": "ref/prompt"}),
+        ("ref", None),
+        ("argument", {"name": "b"}),
+        ("argument", {"value": "b"}),
+        ("argument", None),
+    ],
+)
+async def test_a_completion_without_what_it_needs_is_refused_naming_it(mode: str, member: str, value: Any) -> None:
+    mcp = MCPServer("Lab")
+
+    @mcp.completion()
+    async def complete(ref: Any, argument: Any, context: Any) -> None:
+        raise AssertionError("not to be called")
+
+    params: dict[str, Any] = {
+        "ref": {"type": "ref/prompt", "name": "p"},
+        "argument": {"name": "b", "value": ""},
+        member: value,
+    }
+    params = {name: given for name, given in params.items() if given is not None}
+    async with Client(mcp, mode=mode) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.session.send_request(
+                types.Request[dict[str, Any], str](method="completion/complete", params=params), types.EmptyResult
+            )
+    assert (caught.value.code, caught.value.message) == (INVALID_PARAMS, "Invalid request parameters")
+    assert caught.value.data[0]["loc"][0] == member
 
 
 @pytest.mark.rule("COMP-2", "COMP-6", "COMP-7", "COMP-D1", "COMP-D2", "COMP-D4", "ERR-10", "SERR-22")

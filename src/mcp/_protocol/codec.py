@@ -113,7 +113,7 @@ def _dump_model(method: str, result: BaseModel, era: Era) -> dict[str, Any]:
     if (
         expected is not None
         and not isinstance(result, expected)
-        and not _is_claimed(getattr(result, "result_type", None))
+        and not _is_claimed(getattr(result, "result_type", None), era)
     ):
         raise InvalidHandlerResult(f"{type(result).__name__} is no result of {method!r}")
     return dump(result, era)
@@ -121,7 +121,7 @@ def _dump_model(method: str, result: BaseModel, era: Era) -> dict[str, Any]:
 
 def _check_dict(method: str, result: dict[str, Any] | None, era: Era) -> dict[str, Any]:
     expected = _result_model(method)
-    if expected is None or (result is not None and _is_claimed(result.get("resultType"))):
+    if expected is None or (result is not None and _is_claimed(result.get("resultType"), era)):
         return dict(result or {})
     if result is not None and result.get("resultType") == "input_required":
         expected = types.InputRequiredResult
@@ -147,9 +147,9 @@ _COMPLETE_RESULTS: Final[dict[str, type[BaseModel]]] = {
 }
 
 
-def _is_claimed(result_type: object) -> bool:
-    """Whether a result type is one of an extension's own."""
-    return isinstance(result_type, str) and result_type not in CORE_RESULT_TYPES
+def _is_claimed(result_type: object, era: Era) -> bool:
+    """Whether a result type is one of an extension's own, which legacy revisions do not know."""
+    return era is MODERN and isinstance(result_type, str) and result_type not in CORE_RESULT_TYPES
 
 
 def _apply_hint(wire: dict[str, Any], fields_set: Collection[str], ttl_ms: int | None, cache_scope: str | None) -> None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
+from mcp._protocol.codec import encode_input_responses
 from mcp_types import InputRequest, InputRequiredResult, InputResponse
 
 FinalT = TypeVar("FinalT")
 
 FIRST_WAIT_SECONDS = 0.05
 LONGEST_WAIT_SECONDS = 0.25
+
+_ROUND_MEMBERS = ("inputResponses", "requestState")
 
 
 class InputRequiredRoundsExceededError(RuntimeError):
@@ -93,3 +96,26 @@ def input_required(result: FinalT | InputRequiredResult, max_rounds: int) -> Gen
     if isinstance(result, InputRequiredResult):
         raise InputRequiredRoundsExceededError(max_rounds, state_only_rounds=state_only)
     return result
+
+
+def with_answers(
+    params: Mapping[str, Any], responses: Mapping[str, InputResponse] | None, state: str | None
+) -> dict[str, Any]:
+    """Return the params of a request as the next round carries them, without those of an earlier round.
+
+    Args:
+        params: The params in wire form.
+        responses: The answers; `None` leaves the member out.
+        state: What the server wants back; `None` leaves the member out.
+    """
+    again = without_answers(params)
+    if responses is not None:
+        again["inputResponses"] = encode_input_responses(responses)
+    if state is not None:
+        again["requestState"] = state
+    return again
+
+
+def without_answers(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the params of a request as they were before its first round."""
+    return {member: value for member, value in params.items() if member not in _ROUND_MEMBERS}

@@ -9,9 +9,8 @@ import anyio
 from pydantic import BaseModel
 
 import mcp_types as types
-from mcp._protocol.input_required import Answer, InputRequiredRoundsExceededError, Wait, input_required
+from mcp._protocol.input_required import Answer, InputRequiredRoundsExceededError, Wait, input_required, with_answers
 from mcp.client._answers import check_answer
-from mcp.client._params import with_answers
 from mcp.client.session import ClientRequestContext, ClientSession
 from mcp_types import InputRequiredResult
 

@@ -8,11 +8,11 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 import mcp_types as types
-from mcp._protocol.codec import encode_input_responses
 from mcp._protocol.era import MODERN
 from mcp._protocol.fields import dump
 from mcp._protocol.headers import MCP_NAME, encode_header_value
-from mcp_types.methods import INPUT_REQUIRED_METHODS, MONOLITH_REQUESTS
+from mcp._protocol.input_required import with_answers
+from mcp_types.methods import MONOLITH_REQUESTS
 
 
 def call_params(name: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
@@ -45,10 +45,10 @@ def progress_params(
     return dump(types.ProgressNotificationParams.model_validate(said), MODERN)
 
 
-def with_answers(
+def with_given_answers(
     params: dict[str, Any], input_responses: Mapping[str, types.InputResponse] | None, request_state: str | None
 ) -> dict[str, Any]:
-    """Return params with answers and state added, as a retry carries them."""
+    """Return params with the answers and the state that a caller gives, which are checked."""
     if input_responses is None and request_state is None:
         return params
     if (request_state is not None and type(request_state) is not str) or not _are_models(input_responses):
@@ -56,19 +56,7 @@ def with_answers(
             {"name": "", "inputResponses": input_responses, "requestState": request_state}
         )
         input_responses = checked.input_responses
-    params = dict(params)
-    if input_responses is not None:
-        params["inputResponses"] = encode_input_responses(input_responses)
-    if request_state is not None:
-        params["requestState"] = request_state
-    return params
-
-
-def without_answers(method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Return params without answers and state, which legacy requests do not carry."""
-    if method not in INPUT_REQUIRED_METHODS or not ("inputResponses" in params or "requestState" in params):
-        return params
-    return {member: value for member, value in params.items() if member not in ("inputResponses", "requestState")}
+    return with_answers(params, input_responses, request_state)
 
 
 def _are_models(input_responses: object) -> bool:

@@ -15,9 +15,10 @@ from mcp._engine.link import EndingLink, Link, OnNotification, OutgoingRequest
 from mcp._protocol.codec import InvalidServerResult, decode_result, without_modern_members
 from mcp._protocol.era import LEGACY, MODERN, Era, defines_notification
 from mcp._protocol.fields import dump
+from mcp._protocol.input_required import without_answers
 from mcp.client._notifications import Notifications
 from mcp.client._outgoing import Limits, Metadata, exchange_in_time, own_metadata
-from mcp.client._params import mirror_name, model_of, without_answers
+from mcp.client._params import mirror_name, model_of
 from mcp.client._tool_schemas import ToolSchemas
 from mcp.client._tracing import traced
 from mcp.client._verbs import SessionVerbs, needs_input
@@ -153,8 +154,8 @@ class SessionRequests(SessionVerbs):
             self._refuse()
         if request_id is None:
             request_id = self._last_id = self._last_id + 1
-        if self._era is LEGACY and params is not None:
-            params = without_answers(method, params)
+        if self._era is LEGACY and params is not None and method in INPUT_REQUIRED_METHODS:
+            params = without_answers(params)
         deliver = on_notification or self._notifications.deliver
         token = None
         if progress_callback is not None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 import mcp_types as types
 from mcp._protocol.era import MODERN
 from mcp._protocol.fields import dump
-from mcp.client._params import call_params, progress_params, prompt_params, uri_params, with_answers
+from mcp.client._params import call_params, progress_params, prompt_params, uri_params, with_given_answers
 from mcp.shared._deprecated import deprecated
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPDeprecationWarning
@@ -180,7 +180,7 @@ class SessionVerbs:
                 its questions can be answered, whatever callbacks the session has.
             allow_claimed: Return the result of an extension that claims its shape instead of raising.
         """
-        params = with_answers(call_params(name, arguments), input_responses, request_state)
+        params = with_given_answers(call_params(name, arguments), input_responses, request_state)
         result = await self._call_tool(
             params, meta, read_timeout_seconds, progress_callback, by_hand=allow_input_required
         )
@@ -235,7 +235,7 @@ class SessionVerbs:
             meta: Metadata for the request.
             allow_input_required: Return an `InputRequiredResult` instead of raising.
         """
-        params = with_answers(prompt_params(name, arguments), input_responses, request_state)
+        params = with_given_answers(prompt_params(name, arguments), input_responses, request_state)
         result = await self._ask_open("prompts/get", params, types.GetPromptResult, meta, by_hand=allow_input_required)
         if isinstance(result, InputRequiredResult) and not allow_input_required:
             raise needs_input("get_prompt")
@@ -281,7 +281,7 @@ class SessionVerbs:
             meta: Metadata for the request.
             allow_input_required: Return an `InputRequiredResult` instead of raising.
         """
-        params = with_answers(uri_params(uri), input_responses, request_state)
+        params = with_given_answers(uri_params(uri), input_responses, request_state)
         result = await self._ask_open(
             "resources/read", params, types.ReadResourceResult, meta, by_hand=allow_input_required
         )

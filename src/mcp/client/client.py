@@ -25,7 +25,7 @@ from mcp.client._connect import (
 )
 from mcp.client._http.backend import TransportFailure
 from mcp.client._input_required import Send, answer_rounds
-from mcp.client._params import call_params, progress_params, prompt_params, uri_params, with_answers
+from mcp.client._params import call_params, progress_params, prompt_params, uri_params, with_given_answers
 from mcp.client._transport import Transport
 from mcp.client._verbs import (
     LOGGING_DEPRECATED,
@@ -297,7 +297,7 @@ class Client:
             InvalidToolResultError: The result, which it has, does not fit the tool's output schema.
         """
         session = self.session
-        params = with_answers(call_params(name, arguments), input_responses, request_state)
+        params = with_given_answers(call_params(name, arguments), input_responses, request_state)
 
         def send(params: dict[str, Any]) -> Awaitable[types.CallToolResult | InputRequiredResult]:
             return session._call_tool(params, meta, read_timeout_seconds, progress_callback)
@@ -326,7 +326,7 @@ class Client:
             meta: Metadata for each request.
         """
         session = self.session
-        params = with_answers(prompt_params(name, arguments), input_responses, request_state)
+        params = with_given_answers(prompt_params(name, arguments), input_responses, request_state)
         return await self._send_with_input(
             lambda params: session._ask_open("prompts/get", params, types.GetPromptResult, meta), params
         )
@@ -350,7 +350,7 @@ class Client:
             cache_mode: Whether the response cache may answer.
         """
         session = self.session
-        params = with_answers(uri_params(uri), input_responses, request_state)
+        params = with_given_answers(uri_params(uri), input_responses, request_state)
         return await self._send_with_input(
             lambda params: session._ask_open("resources/read", params, types.ReadResourceResult, meta), params
         )

@@ -14,8 +14,7 @@ from uuid import uuid4
 import anyio
 
 from mcp._protocol.capabilities import missing_capability
-from mcp._protocol.codec import encode_input_responses
-from mcp._protocol.input_required import Answer, InputRequiredRoundsExceededError, Wait, input_required
+from mcp._protocol.input_required import Answer, InputRequiredRoundsExceededError, Wait, input_required, with_answers
 from mcp.server._asking import AskNow, require
 from mcp.server._questions import question_of
 from mcp.server.context import ServerRequestContext
@@ -66,7 +65,8 @@ async def answer_live(call: Callable[[Context], Awaitable[object]], ctx: Context
         elif isinstance(effect, Wait):
             outcome = await anyio.sleep(effect.seconds)
         else:
-            outcome = await call(_with_answers(ctx, effect.responses, effect.state))
+            # The request as a modern client would send it again.
+            outcome = await call(ctx.with_params(with_answers(ctx.params or {}, effect.responses, effect.state)))
 
 
 async def _ask(ctx: Context, requests: Mapping[str, InputRequest]) -> dict[str, InputResponse]:
@@ -93,15 +93,3 @@ def _named(request: InputRequest) -> InputRequest:
     if isinstance(params, ElicitRequestURLParams) and params.elicitation_id is None:
         return ElicitRequest(params=params.model_copy(update={"elicitation_id": uuid4().hex}))
     return request
-
-
-def _with_answers(ctx: Context, responses: Mapping[str, InputResponse] | None, state: str | None) -> Context:
-    """The request as a modern client would send it again."""
-    params = {
-        name: value for name, value in (ctx.params or {}).items() if name not in ("inputResponses", "requestState")
-    }
-    if responses is not None:
-        params["inputResponses"] = encode_input_responses(responses)
-    if state is not None:
-        params["requestState"] = state
-    return ctx.with_params(params)

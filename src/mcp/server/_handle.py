@@ -194,7 +194,7 @@ async def handle_request(server: HandlerTable, scope: RequestScope) -> dict[str,
     Raises:
         MCPError: The request is answered with this error. Nothing else but cancellation leaves this function.
     """
-    ctx = _context(scope)
+    ctx = context_of(scope)
     try:
         result = await server.chain(ctx)
         if isinstance(result, dict) and _is_finished(result, scope.era):
@@ -213,7 +213,7 @@ async def handle_request(server: HandlerTable, scope: RequestScope) -> dict[str,
 async def handle_notification(server: HandlerTable, scope: RequestScope) -> None:
     """Handle one notification. It is never answered, so a failure only reaches the log."""
     try:
-        await server.chain(_context(scope))
+        await server.chain(context_of(scope))
     except (Exception, SystemExit):
         logger.exception("handler for %r raised", scope.method)
     finally:
@@ -228,7 +228,8 @@ def _is_finished(result: dict[str, Any], era: Era) -> bool:
     return era is not MODERN or "resultType" in result
 
 
-def _context(scope: RequestScope) -> ServerRequestContext[Any, Any]:
+def context_of(scope: RequestScope) -> ServerRequestContext[Any, Any]:
+    """Make what handlers and middleware receive for a message."""
     return ServerRequestContext(
         session=ServerSession(scope, None),
         lifespan_context=scope.lifespan_context,

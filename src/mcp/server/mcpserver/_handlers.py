@@ -87,9 +87,8 @@ class Handlers:
         """Let a function serve `completion/complete`."""
         if server.get_request_handler("completion/complete") is not None:
             logger.warning("Completion handler already exists; the new one replaces it")
-        server.add_request_handler(
-            "completion/complete", types.CompleteRequestParams, Completions(fn, self.make_context, self._find_reference)
-        )
+        handler = Completions(fn, self.make_context, self._sees, self._visible)
+        server.add_request_handler("completion/complete", types.CompleteRequestParams, handler)
 
     async def on_set_level(self, ctx: RequestContext, params: types.SetLevelRequestParams) -> types.EmptyResult:
         """Serve `logging/setLevel`: the engine keeps the level for the session, and the log helpers heed it."""
@@ -224,27 +223,23 @@ class Handlers:
 
     def make_listen_handler(self, bus: SubscriptionBus) -> ListenHandler:
         """Make what serves `subscriptions/listen`."""
-        return ListenHandler(bus, authorize_resource=None if self._visible is None else self._may_watch)
+        return ListenHandler(bus, authorize_resource=None if self._visible is None else self._finds_resource)
 
-    async def _may_watch(self, ctx: RequestContext, uri: str) -> bool:
+    async def _finds_resource(self, ctx: RequestContext, uri: str) -> bool:
         try:
             return await self._resources.find(uri, self._shows(self.make_context(ctx))) is not None
         except ResourceNotFoundError:
             return False
 
-    async def _find_reference(self, ctx: RequestContext, ref: Reference) -> None:
-        """Refuse completions for what the caller does not see. Without a filter, the author's function decides."""
-        if self._visible is None:
-            return
-        context = self.make_context(ctx)
+    async def _sees(self, ctx: RequestContext, ref: Reference) -> bool:
+        """Whether something is what a completion is for, for the request's caller at least."""
         if isinstance(ref, types.PromptReference):
-            prompt = self._prompts.get_prompt(ref.name)
-            if prompt is None or not await is_visible(self._visible, context, prompt):
-                raise MCPError(INVALID_PARAMS, f"Unknown prompt: {ref.name}")
-            return
-        item = self._resources.templates.get(ref.uri) or self._resources.resources.get(ref.uri)
-        if item is None or not await is_visible(self._visible, context, item):
-            raise MCPError(INVALID_PARAMS, f"Unknown resource: {ref.uri}")
+            item = self._prompts.get_prompt(ref.name)
+        else:
+            item = self._resources.templates.get(ref.uri)
+            if item is None:
+                return await self._finds_resource(ctx, ref.uri)
+        return item is not None and await is_visible(self._visible, self.make_context(ctx), item)
 
 
 def _unknown_tool(name: str) -> MCPError:
@@ -257,26 +252,33 @@ class Completions:
     Args:
         fn: The function; it may take a `Context` besides its three arguments.
         make_context: Makes the `Context` of a request.
-        check: Refuses a reference that the caller may not use.
+        sees: Whether what a reference names is there, for the request's caller at least.
+        visible: The server's filter. With one, what the caller does not see is refused before the function is called;
+            without one the function decides, and `None` from it for what is not there means that nothing is.
     """
 
     def __init__(
         self,
         fn: Callable[..., Any],
         make_context: Callable[[RequestContext], Context[Any, Any]],
-        check: Callable[[RequestContext, Reference], Awaitable[None]],
+        sees: Callable[[RequestContext, Reference], Awaitable[bool]],
+        visible: Visible | None,
     ) -> None:
         self._fn = fn
-        self._check = check
+        self._sees = sees
+        self._is_filtered = visible is not None
         self._is_async = is_async_callable(fn)
         self._context_kwarg = find_context_parameter(fn)
         self._make_context = make_context
 
     async def __call__(self, ctx: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Serve the method."""
-        await self._check(ctx, params.ref)
+        if self._is_filtered and not await self._sees(ctx, params.ref):
+            raise _unknown(params.ref)
         try:
             value = await self._call(ctx, params)
+            if value is None and not await self._sees(ctx, params.ref):
+                raise _unknown(params.ref)
             completion = Completion(values=[]) if value is None else Completion.model_validate(value)
         except MCPError:
             raise
@@ -289,6 +291,11 @@ class Completions:
     async def _call(self, ctx: RequestContext, params: types.CompleteRequestParams) -> Any:
         injected = {} if self._context_kwarg is None else {self._context_kwarg: self._make_context(ctx)}
         return await invoke(self._fn, injected, self._is_async, (params.ref, params.argument, params.context))
+
+
+def _unknown(ref: Reference) -> MCPError:
+    thing = f"prompt: {ref.name}" if isinstance(ref, types.PromptReference) else f"resource: {ref.uri}"
+    return MCPError(INVALID_PARAMS, f"Unknown {thing}")
 
 
 def _shorten(completion: Completion) -> Completion:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -17,6 +18,9 @@ from mcp.server.lowlevel.server import (
     LifespanResultT,
     Server,
 )
+from mcp.server.mcpserver._direct import direct_context
+from mcp.server.mcpserver._handlers import Handlers
+from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.utilities.logging import configure_logging
 
 if TYPE_CHECKING:
@@ -63,6 +67,7 @@ class Serving(Generic[LifespanResultT]):
 
     settings: Settings[LifespanResultT]
     _lowlevel_server: Server[LifespanResultT]
+    _handlers: Handlers
     _custom_routes: list[Any]
 
     def connect_in_process(self, mode: str, *, raise_exceptions: bool = False) -> InProcess:
@@ -73,6 +78,19 @@ class Serving(Generic[LifespanResultT]):
             raise_exceptions: Whether the client sees the text and cause of unexpected exceptions.
         """
         return self._lowlevel_server.connect_in_process(mode, raise_exceptions=raise_exceptions)
+
+    def direct_context(self) -> AbstractAsyncContextManager[Context[LifespanResultT, Any]]:
+        """Run the lifespan around direct calls, for tests and scripts without a client.
+
+        Each use runs the lifespan anew, as each connection in this process does. The context stands for a request of a
+        modern client that declared nothing: it cannot be asked, and wants neither progress nor log messages.
+
+        ```python
+        async with mcp.direct_context() as ctx:
+            result = await mcp.call_tool("query", {"sql": "select 1"}, ctx)
+        ```
+        """
+        return direct_context(self._lowlevel_server, self._handlers.make_context)
 
     @property
     def session_manager(self) -> StreamableHTTPSessionManager:
