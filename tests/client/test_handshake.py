@@ -460,6 +460,62 @@ async def test_what_was_not_declared_is_refused(
         assert await server.error() == answer
 
 
+USES: dict[str, Any] = {"role": "assistant", "content": [{"type": "tool_use", "name": "t", "id": "1", "input": {}}]}
+USED: dict[str, Any] = {"type": "tool_result", "toolUseId": "1", "content": []}
+SAID: dict[str, Any] = {"role": "user", "content": [{"type": "text", "text": "hi"}]}
+
+
+@pytest.mark.rule("LEG-Q-06", "SERR-28")
+@pytest.mark.parametrize(
+    ("messages", "problem"),
+    [
+        ([USES, SAID], "do not match"),
+        ([USES, {"role": "user", "content": [USED, {"type": "text", "text": "hi"}]}], "only tool_result"),
+        ([USES, {"role": "user", "content": [{**USED, "toolUseId": "2"}]}, SAID], "do not match"),
+        ([{"role": "user", "content": [USED]}], "requires a previous message"),
+        ([SAID, {"role": "user", "content": [USED]}], "do not match any tool_use"),
+    ],
+)
+async def test_results_of_tools_that_answer_no_call_are_refused_before_a_model_sees_them(
+    messages: list[Any], problem: str
+) -> None:
+    options: dict[str, Any] = {
+        "sampling_callback": sample,
+        "sampling_capabilities": types.SamplingCapability(tools=types.SamplingToolsCapability()),
+    }
+    async with opened(**options) as (_, server):
+        await server.send(
+            {"id": 7, "method": "sampling/createMessage", "params": {"messages": messages, "maxTokens": 5}}
+        )
+        code, message, _ = await server.error()
+        assert (code, problem in message) == (-32602, True)
+        good = [SAID, USES, {"role": "user", "content": [USED]}, USES]
+        await server.send({"id": 8, "method": "sampling/createMessage", "params": {"messages": good, "maxTokens": 5}})
+        assert (await server.result())["model"] == "m"
+
+
+@pytest.mark.rule("LEG-Q-06")
+async def test_a_user_who_refuses_a_question_to_the_model_is_an_error_of_its_own() -> None:
+    refused = ErrorData(code=-1, message="User rejected sampling request")
+    async with opened(sampling_callback=returning(refused)) as (_, server):
+        await server.send({"id": 7, "method": "sampling/createMessage", "params": PROMPT})
+        assert await server.error() == (-1, "User rejected sampling request", None)
+
+
+@pytest.mark.rule("LEG-Q-07")
+async def test_an_answer_that_the_servers_revision_cannot_hold_is_an_error() -> None:
+    pieces = [{"type": "text", "text": text} for text in ("one", "two")]
+    result = {"role": "assistant", "content": pieces, "model": "m"}
+    for version in ("2025-06-18", "2025-11-25"):
+        async with opened({**AGREED, "protocolVersion": version}, sampling_callback=returning(result)) as (_, server):
+            await server.send({"id": 7, "method": "sampling/createMessage", "params": PROMPT})
+            if version == "2025-11-25":
+                assert await server.result() == result
+            else:
+                code, message, _ = await server.error()
+                assert (code, "in 2 pieces" in message) == (-32603, True)
+
+
 def returning(value: Any) -> Any:
     async def callback(context: Any, params: Any) -> Any:
         if isinstance(value, Exception):

@@ -22,7 +22,7 @@ SERVED_VERSIONS: Final[tuple[str, ...]] = tuple(reversed(KNOWN_PROTOCOL_VERSIONS
 """Every protocol revision that a server answers, newest first (`server/discover`, `-32022`)."""
 
 _BATCHES: Final = "2025-03-26"
-"""The revision that brought batches; the next one took them away again."""
+"""The revision that brought batches, which the next one took away again, and audio content."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +66,16 @@ def defines_notification(method: str, version: str) -> bool:
 def polls_streams(version: str) -> bool:
     """Whether clients of this legacy revision come back for the rest of a stream that the server drops."""
     return is_version_at_least(version, LATEST_HANDSHAKE_VERSION)
+
+
+def knows_rich_questions(version: str) -> bool:
+    """Whether forms have modes, defaults and choices of several values under this revision, and sampling has tools."""
+    return is_version_at_least(version, LATEST_HANDSHAKE_VERSION)
+
+
+def knows_audio(version: str) -> bool:
+    """Whether content may be sound under this revision."""
+    return is_version_at_least(version, _BATCHES)
 
 
 def knows_batches(version: str) -> bool:

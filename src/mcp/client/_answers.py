@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 import mcp_types as types
 from mcp._protocol.era import LEGACY, MODERN, Era
+from mcp._protocol.tool_results import check_conversation
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, ErrorData
 
@@ -91,6 +92,8 @@ class Answers(Generic[ContextT]):
                 text = "Sampling not supported"
             elif tools is None and not (request.params.tools is None and request.params.tool_choice is None):
                 code, text = INVALID_PARAMS, "Sampling with tools not supported"
+            else:
+                code, text = INVALID_PARAMS, _misplaced_results(request.params)
         elif self.list_roots is None:
             text = "List roots not supported"
             if era is LEGACY:
@@ -116,6 +119,14 @@ class Answers(Generic[ContextT]):
         if declared is None or (declared.form is None and declared.url is None):
             return True if declared is None else mode == "form"
         return getattr(declared, mode) is not None
+
+
+def _misplaced_results(params: types.CreateMessageRequestParams) -> str | None:
+    try:
+        check_conversation(params.messages)
+    except ValueError as error:
+        return f"Invalid request parameters: {error}"
+    return None
 
 
 def _awaitable(request: types.InputRequest, answer: Awaitable[AnswerT]) -> Awaitable[AnswerT]:

@@ -13,8 +13,8 @@ import mcp_types as types
 from mcp._engine.connection import Work
 from mcp._protocol.era import LEGACY
 from mcp._protocol.errors import invalid_params, method_not_found, to_error
-from mcp._protocol.fields import dump
 from mcp._protocol.jsonrpc import Request
+from mcp._protocol.legacy_questions import write_answer
 from mcp.client._answers import Answers, check_answer
 from mcp.shared.exceptions import MCPError
 from mcp_types import ErrorData, RequestId, RequestParamsMeta
@@ -76,7 +76,8 @@ class Questions(Generic[ContextT]):
             logger.exception("handler for %r raised", request.method)
             raise MCPError(INTERNAL_ERROR, "The client's callback failed") from None
         try:
-            return dump(check_answer(str(request.request_id), question, answer), LEGACY)
+            checked = check_answer(str(request.request_id), question, answer)
         except TypeError:
             logger.exception("The callback for %r returned something else than an answer", request.method)
             raise MCPError(INTERNAL_ERROR, "Client callback returned an invalid result") from None
+        return write_answer(request.method, checked, self._version() or LATEST_HANDSHAKE_VERSION)

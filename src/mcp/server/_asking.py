@@ -9,12 +9,13 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast, get_args
+from uuid import uuid4
 
 import anyio
 
 from mcp._protocol.capabilities import missing_capability
-from mcp._protocol.era import LEGACY
-from mcp._protocol.fields import dump
+from mcp._protocol.legacy_questions import write_question
+from mcp._protocol.metadata import ClientFacts
 from mcp.server._questions import Question
 from mcp.server.elicitation import InvalidAnswerError
 from mcp.shared.exceptions import MCPError, NoBackChannelError, UrlElicitationRequiredError
@@ -24,6 +25,7 @@ from mcp_types import (
     CallToolResult,
     ClientCapabilities,
     ElicitRequest,
+    ElicitRequestURLParams,
     InputRequest,
     InputRequiredResult,
     InputResponse,
@@ -80,23 +82,23 @@ class AskNow:
 
     Args:
         send: The scope's way to ask; `None` where the transport has none.
-        capabilities: What the client declared.
+        client: What the client said about itself.
         max_answer_retries: How often a question is asked again after an answer that cannot be used.
         asker: What its keys name, for error texts.
     """
 
-    __slots__ = ("_asker", "_capabilities", "_lock", "_max_answer_retries", "_send")
+    __slots__ = ("_asker", "_client", "_lock", "_max_answer_retries", "_send")
 
     def __init__(
         self,
         send: Callable[[str, dict[str, Any] | None], Awaitable[dict[str, Any]]] | None,
-        capabilities: ClientCapabilities,
+        client: ClientFacts,
         max_answer_retries: int = 0,
         asker: str = "resolver",
     ) -> None:
         self._asker = asker
         self._send = send
-        self._capabilities = capabilities
+        self._client = client
         self._max_answer_retries = max_answer_retries
         self._lock = anyio.Lock()
 
@@ -105,9 +107,9 @@ class AskNow:
         request = question.request()
         if self._send is None:
             raise NoBackChannelError(request.method)
-        require(question.missing_capability(self._capabilities), f"{self._asker} {key!r}")
+        require(question.missing_capability(self._client.capabilities), f"{self._asker} {key!r}")
         for retries_left in range(self._max_answer_retries, -1, -1):
-            params = None if request.params is None else dump(request.params, LEGACY)
+            params = write_question(request.method, request.params, self._client.version)
             async with self._lock:
                 answer = await self._exchange(key, request.method, params)
             try:
@@ -337,6 +339,31 @@ def url_elicitation_to_input_required(
     result = InputRequiredResult(input_requests=requests, request_state=state if isinstance(state, str) else None)
     check_input_requests(result, capabilities)
     return result
+
+
+def legacy_url_elicitation(error: MCPError) -> MCPError:
+    """Write an error of code `-32042` for a legacy session: it lists the URLs to visit, each under a name.
+
+    Returns:
+        The error itself if it is well-formed, one that names what its author left unnamed, or `-32603` if it lists
+        nothing: the code stands for nothing else (elicitation: "URL Elicitation Required Error").
+    """
+    try:
+        wanted = UrlElicitationRequiredError.from_error(error.error).elicitations
+    except ValueError:
+        wanted = []
+    if not wanted:
+        return MCPError(INTERNAL_ERROR, error.message)
+    if all(params.elicitation_id is not None for params in wanted):
+        return error
+    return UrlElicitationRequiredError([named_url(params) for params in wanted], error.message)
+
+
+def named_url(params: ElicitRequestURLParams) -> ElicitRequestURLParams:
+    """Give a question by URL the name that only legacy revisions know, if its author gave it none."""
+    if params.elicitation_id is not None:
+        return params
+    return params.model_copy(update={"elicitation_id": uuid4().hex})
 
 
 def _refused_url(

@@ -9,13 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
-from uuid import uuid4
 
 import anyio
 
 from mcp._protocol.capabilities import missing_capability
 from mcp._protocol.input_required import Answer, InputRequiredRoundsExceededError, Wait, input_required, with_answers
-from mcp.server._asking import AskNow, require
+from mcp.server._asking import AskNow, named_url, require
 from mcp.server._questions import question_of
 from mcp.server.context import ServerRequestContext
 from mcp.server.elicitation import InvalidAnswerError
@@ -77,7 +76,7 @@ async def _ask(ctx: Context, requests: Mapping[str, InputRequest]) -> dict[str, 
         if scope.ask is None:
             raise NoBackChannelError(request.method)
         require(missing_capability(request, capabilities), f"{_ASKER} {key!r}")
-    ask = AskNow(scope.ask, capabilities, asker=_ASKER)
+    ask = AskNow(scope.ask, scope.client, asker=_ASKER)
     responses: dict[str, InputResponse] = {}
     for key, request in requests.items():
         try:
@@ -89,7 +88,6 @@ async def _ask(ctx: Context, requests: Mapping[str, InputRequest]) -> dict[str, 
 
 def _named(request: InputRequest) -> InputRequest:
     """Give a question by URL the name that only legacy revisions know, if its author gave it none."""
-    params = request.params
-    if isinstance(params, ElicitRequestURLParams) and params.elicitation_id is None:
-        return ElicitRequest(params=params.model_copy(update={"elicitation_id": uuid4().hex}))
+    if isinstance(request.params, ElicitRequestURLParams):
+        return ElicitRequest(params=named_url(request.params))
     return request

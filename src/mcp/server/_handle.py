@@ -13,14 +13,19 @@ from typing_extensions import TypeVar
 import mcp_types as types
 from mcp._engine.scope import RequestScope
 from mcp._protocol.codec import InvalidHandlerResult, WireResult, decode_params, encode_result
-from mcp._protocol.era import MODERN, Era, defines_notification, defines_request
+from mcp._protocol.era import LEGACY, MODERN, Era, defines_notification, defines_request
 from mcp._protocol.errors import invalid_params, method_not_found, to_error
-from mcp.server._asking import LegacyInput, check_input_requests, url_elicitation_to_input_required
+from mcp.server._asking import (
+    LegacyInput,
+    check_input_requests,
+    legacy_url_elicitation,
+    url_elicitation_to_input_required,
+)
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
-from mcp_types import SERVER_INFO_META_KEY, RequestParamsMeta
+from mcp_types import INTERNAL_ERROR, SERVER_INFO_META_KEY, URL_ELICITATION_REQUIRED, RequestParamsMeta
 from mcp_types.methods import INPUT_REQUIRED_METHODS
 
 logger = logging.getLogger(__name__)
@@ -258,4 +263,7 @@ def _reported(error: Exception | SystemExit, scope: RequestScope) -> MCPError:
         logger.error("handler for %r returned an invalid result: %s", scope.method, error.reason)
     elif not isinstance(error, MCPError):
         logger.error("handler for %r raised", scope.method, exc_info=error)
+    elif error.code == URL_ELICITATION_REQUIRED:
+        # Only legacy revisions know it, and only with the URLs to visit.
+        return legacy_url_elicitation(error) if scope.era is LEGACY else MCPError(INTERNAL_ERROR, error.message)
     return to_error(error, show=scope.raise_exceptions)

@@ -13,6 +13,7 @@ from mcp._engine.scope import RequestScope
 from mcp._protocol.capabilities import declares, missing_capability
 from mcp._protocol.era import MODERN
 from mcp._protocol.fields import dump
+from mcp._protocol.legacy_questions import write_question
 from mcp.server._telling import as_handshake, drops_change, progress_to, wants_log
 from mcp.server.validation import validate_sampling_tools, validate_tool_use_result_messages
 from mcp.shared._deprecated import deprecated
@@ -245,10 +246,12 @@ class ServerSession:
                     {"requiredCapabilities": required},
                     is_local=True,
                 )
-        params = None if request.params is None else dump(request.params, scope.era)
-        related = metadata is not None and metadata.related_request_id is not None
-        elsewhere = not related and scope.channel is not None and scope.channel.is_open
-        ask = scope.channel.ask if elsewhere and scope.channel is not None else scope.ask
+        params = write_question(request.method, request.params, scope.version)
+        channel = scope.channel
+        if channel is not None and channel.is_open and not self._belongs_here(request, metadata):
+            ask = channel.ask
+        else:
+            ask = scope.ask
         hear = None if progress_callback is None else progress_to(progress_callback)
         answer = await ask(request.method, params, timeout=request_read_timeout_seconds, hear=hear)
         try:
@@ -256,6 +259,17 @@ class ServerSession:
         except ValidationError as error:
             text = f"The client answered {request.method!r} with an invalid result"
             raise MCPError(INTERNAL_ERROR, text, is_local=True) from error
+
+    def _belongs_here(self, request: types.ServerRequest, metadata: ServerMessageMetadata | None) -> bool:
+        """Whether a request goes the way of the client's request that is at hand.
+
+        SEP-2260: a question belongs to the request that is being processed while it is asked, whether or not the
+        author says so. A ping belongs to none unless they do.
+        """
+        if metadata is not None and metadata.related_request_id is not None:
+            return True
+        in_progress = self.scope.request_id is not None and not self.scope.finished
+        return in_progress and not isinstance(request, types.PingRequest)
 
     async def send_ping(self) -> types.EmptyResult:
         """Check that the client answers."""

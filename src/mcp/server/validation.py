@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from mcp._protocol.tool_results import check_message
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -11,8 +12,6 @@ from mcp_types import (
     SamplingMessage,
     Tool,
     ToolChoice,
-    ToolResultContent,
-    ToolUseContent,
 )
 
 __all__ = [
@@ -54,18 +53,5 @@ def validate_tool_use_result_messages(messages: list[SamplingMessage]) -> None:
     Raises:
         ValueError: They do not.
     """
-    if not messages:
-        return
-    last = messages[-1].content_as_list
-    results = {block.tool_use_id for block in last if isinstance(block, ToolResultContent)}
-    before = messages[-2].content_as_list if len(messages) > 1 else []
-    uses = {block.id for block in before if isinstance(block, ToolUseContent)}
-    if results:
-        if any(not isinstance(block, ToolResultContent) for block in last):
-            raise ValueError("The last message must contain only tool_result content if any is present")
-        if len(messages) < 2:
-            raise ValueError("tool_result requires a previous message containing tool_use")
-        if not uses:
-            raise ValueError("tool_result blocks do not match any tool_use in the previous message")
-    if uses and uses != results:
-        raise ValueError("ids of tool_result blocks and tool_use blocks from previous message do not match")
+    if messages:
+        check_message(messages[-2] if len(messages) > 1 else None, messages[-1])

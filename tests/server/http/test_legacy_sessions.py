@@ -311,16 +311,36 @@ async def test_a_question_goes_out_on_the_calls_stream_and_its_answer_comes_in_a
         assert text_of(calling.events[-1]) == "decline"
 
 
-@pytest.mark.rule("RUN-58", "LOW-57")
-async def test_a_question_that_belongs_to_no_request_goes_to_the_stand_alone_stream_while_it_is_open() -> None:
+@pytest.mark.rule("LEG-Q-22")
+async def test_a_question_asked_while_a_call_runs_belongs_to_it_whether_or_not_its_author_says_so() -> None:
     async with running(Office()) as manager, session(manager, elicitation={}) as client:
         stream = await client.listen()
         calling = client.begin(call("ask aside"))
-        await stream.until(lambda stream: len(stream.sent) > 2)
-        (question,) = stream.events
+        await calling.until(lambda calling: len(calling.sent) > 1)
+        (question,) = calling.events
         await client.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "cancel"}})
         await calling.until(lambda calling: calling.ended)
-        assert [text_of(message) for message in calling.events] == ["cancel"]
+        assert text_of(calling.events[-1]) == "cancel"
+        assert stream.events == []
+
+
+@pytest.mark.rule("RUN-58", "LOW-57")
+async def test_a_question_that_belongs_to_no_request_goes_to_the_stand_alone_stream_while_it_is_open() -> None:
+    office, answers = Office(), list[str]()
+
+    async def ask_late() -> None:
+        session = office.contexts[-1].session
+        answers.append((await session.elicit_form("Name?", {"type": "object", "properties": {}})).action)
+
+    async with running(office) as manager, session(manager, elicitation={}) as client:
+        stream = await client.listen()
+        await client.send(call("echo"))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask_late)
+            await stream.until(lambda stream: len(stream.sent) > 2)
+            (question,) = stream.events
+            await client.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "cancel"}})
+        assert answers == ["cancel"]
 
 
 async def test_a_question_to_a_client_that_left_fails_instead_of_waiting() -> None:

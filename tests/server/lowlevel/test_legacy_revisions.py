@@ -11,7 +11,7 @@ import pytest
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
-from mcp.shared.exceptions import MCPDeprecationWarning, NoBackChannelError, UrlElicitationRequiredError
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError, NoBackChannelError, UrlElicitationRequiredError
 from tests.server.lowlevel.test_legacy_pipe import serving, session
 from tests.server.lowlevel.test_pipe import HELLO
 from tests.server.lowlevel.wire import caller, pipe
@@ -130,6 +130,65 @@ async def test_urls_to_visit_are_an_error_that_lists_them_all_or_a_question_each
             {"mode": "url", "message": f"Go {n}", "url": f"https://a/{n}", "elicitationId": f"e{n}"} for n in (1, 2)
         ]
     }
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+@pytest.mark.rule("LEG-Q-07", "LEG-Q-09")
+async def test_an_older_client_is_asked_as_its_revision_asks() -> None:
+    field = {"type": "string", "oneOf": [{"const": "r", "title": "Red"}], "default": "r"}
+    forms = [{"color": field}, {"tags": {"type": "array", "items": {"type": "string", "enum": ["a"]}}}]
+    words = [types.TextContent(type="text", text=text) for text in ("one", "two")]
+
+    async def body(ctx: Context) -> None:
+        await ctx.session.create_message([types.SamplingMessage(role="user", content=[*words])], max_tokens=5)  # pyright: ignore[reportDeprecated]
+        for properties in forms:
+            await ctx.session.elicit_form("?", {"type": "object", "properties": properties})
+
+    declared: dict[str, Any] = {"elicitation": {}, "sampling": {}}
+    async with session(serving(body), protocolVersion="2025-06-18", capabilities=declared) as client:
+        await client.request(2, "tools/call", {"name": "x"}, modern=False)
+        sampling = await client.question()
+        content = [message["content"] for message in (sampling.params or {})["messages"]]
+        assert content == [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
+        answer = {"role": "assistant", "content": {"type": "text", "text": "ok"}, "model": "m"}
+        await client.send({"id": sampling.request_id, "result": answer})
+        form = await client.question()
+        color = {"type": "string", "enum": ["r"], "enumNames": ["Red"]}
+        assert form.params == {
+            "message": "?", "requestedSchema": {"type": "object", "properties": {"color": color}}
+        }  # fmt: skip
+        await client.send({"id": form.request_id, "result": {"action": "decline"}})
+        error = await client.error()
+        assert (error.code, "2025-06-18" in error.message, "'tags'" in error.message) == (-32603, True, True)
+
+
+@pytest.mark.rule("LEG-Q-19", "LEG-Q-20")
+@pytest.mark.parametrize(
+    ("error", "legacy"),
+    [
+        (MCPError(-32042, "go"), -32603),
+        (MCPError(-32042, "go", {"elicitations": []}), -32603),
+        (MCPError(-32042, "go", {"elicitations": 3}), -32603),
+        (MCPError(-32042, "go", {"elicitations": [{"mode": "form", "url": 3}]}), -32603),
+        (UrlElicitationRequiredError([], "go"), -32603),
+        (MCPError(-32042, "go", {"elicitations": [{"mode": "url", "message": "m", "url": "https://a"}]}), -32042),
+        (UrlElicitationRequiredError([types.ElicitRequestURLParams(message="m", url="https://a")], "go"), -32042),
+    ],
+)
+async def test_the_code_of_urls_to_visit_says_nothing_else_and_names_each(error: MCPError, legacy: int) -> None:
+    async def body(ctx: Context) -> None:
+        raise error
+
+    async with session(serving(body)) as client:
+        await client.request(2, "tools/call", {"name": "x"}, modern=False)
+        answer = await client.error()
+        assert (answer.code, answer.message) == (legacy, "go")
+        if legacy == -32042:
+            (wanted,) = answer.data["elicitations"]
+            assert (wanted["mode"], wanted["url"], len(wanted["elicitationId"])) == ("url", "https://a", 32)
+    async with pipe(serving(body)) as client:
+        await client.request(1, "tools/call", {"name": "x"})
+        assert (await client.error()).code != -32042
 
 
 @pytest.mark.rule("LEG-Q-14")

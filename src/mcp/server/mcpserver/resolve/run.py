@@ -300,12 +300,11 @@ class _Run:
             raise ToolError(
                 f"Resolver {key!r} asks the client a question, which takes a request; outside of one there is no client"
             ) from None
-        capabilities = scope.client.capabilities
         if scope.era is not MODERN:
-            return AskNow(scope.ask, capabilities, self._max_answer_retries)
+            return AskNow(scope.ask, scope.client, self._max_answer_retries)
         record = Record() if scope.state_is_record is False else load_record(self._context.request_state)
         scope.state_is_record = True  # a call that has resolvers has no other state of its own
-        return AskLater(record, self._context.input_responses, capabilities, self._max_answer_retries)
+        return AskLater(record, self._context.input_responses, scope.client.capabilities, self._max_answer_retries)
 
     def _fetch(self, source: Source) -> Any:
         match source:
