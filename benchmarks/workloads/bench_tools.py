@@ -4,9 +4,10 @@ import asyncio
 import json
 import sys
 import time
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field, create_model
 
 from mcp import Client
 from mcp.server.mcpserver import Context, MCPServer
@@ -14,32 +15,36 @@ from mcp.server.mcpserver import Context, MCPServer
 COUNT = 500
 
 
-class Address(BaseModel):
-    street: str
-    number: int = 1
+def make_function(number: int) -> Callable[..., Any]:
+    """Make a function that no other tool has, with models and constraints of its own."""
+    address = create_model(f"Address{number}", street=(str, ...), number=(int, 1))
 
+    async def plain(name: str, count: int = 1, tags: list[str] | None = None) -> str:
+        """Take plain values."""
+        return name * count
 
-async def plain(name: str, count: int = 1, tags: list[str] | None = None) -> str:
-    """Take plain values."""
-    return name * count
+    def constrained(
+        size: Annotated[int, Field(ge=0, description=f"How large number {number} is.")],
+        unit: Literal["cm", "in"] = "cm",
+    ) -> float:
+        """Take described values."""
+        return size * 2.54 if unit == "in" else size
 
+    async def nested(address: Any, ctx: Context) -> Any:
+        """Take a model and return one."""
+        return address
 
-def constrained(size: Annotated[int, Field(ge=0, description="How large.")], unit: Literal["cm", "in"] = "cm") -> float:
-    """Take described values."""
-    return size * 2.54 if unit == "in" else size
-
-
-async def nested(address: Address, ctx: Context) -> Address:
-    """Take a model and return one."""
-    return address
+    nested.__annotations__.update({"address": address, "return": address})
+    return (plain, constrained, nested)[number % 3]
 
 
 def register(count: int) -> tuple[MCPServer, float]:
     """Register so many tools; return the server and how long that took."""
+    functions = [make_function(number) for number in range(count)]
     start = time.perf_counter()
     server = MCPServer("Bench")
-    for number in range(count):
-        server.add_tool((plain, constrained, nested)[number % 3], f"tool_{number}")
+    for number, function in enumerate(functions):
+        server.add_tool(function, f"tool_{number}")
     return server, time.perf_counter() - start
 
 

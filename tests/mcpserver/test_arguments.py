@@ -21,7 +21,6 @@ from annotated_types import Ge, MaxLen
 from pydantic import BaseModel, Field
 from typing_extensions import NotRequired, TypedDict
 
-from mcp.server.mcpserver._json_schema import plain_schema
 from mcp.server.mcpserver._signature import Arguments, InvalidArguments, build_arguments, read_signature
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import InvalidSignature
@@ -135,89 +134,6 @@ def test_named_types_become_definitions() -> None:
 
 def test_a_decimal_is_a_number_or_a_string() -> None:
     assert [arm["type"] for arm in schema_of(decimal.Decimal)["anyOf"]] == ["number", "string"]
-
-
-PLAIN: list[Any] = [
-    int,
-    float,
-    str,
-    bool,
-    None,
-    Any,
-    int | None,
-    Optional[str],
-    list[int],
-    list[list[str]],
-    list[Any],
-    dict[str, int],
-    dict[str, Any],
-    dict[str, list[float]] | None,
-    Literal["a", "b"],
-    Literal[3],
-    list[Literal["x"]],
-]
-
-
-@pytest.mark.parametrize("annotation", PLAIN)
-@pytest.mark.parametrize("default", [None, 3, "x", False, ...])
-def test_the_short_way_for_plain_types_agrees_with_pydantic(annotation: Any, default: Any) -> None:
-    def plain(value: Any = default) -> None: ...
-    def full(value: Any = default) -> None: ...
-
-    if default is ...:
-        plain.__defaults__ = full.__defaults__ = None
-    plain.__annotations__["value"] = annotation
-    # Whatever else is said of a parameter takes the long way.
-    full.__annotations__["value"] = Annotated[annotation, Field(json_schema_extra={"x": 1})]
-    full.__name__ = "plain"
-    short, long = arguments_of(plain), arguments_of(full)
-    assert plain_schema(annotation) is not None
-    long.json_schema["properties"]["value"].pop("x")
-    assert short.json_schema == long.json_schema
-    values: list[Any] = [
-        None,
-        1,
-        1.5,
-        "1",
-        "x",
-        True,
-        [1],
-        ["a"],
-        [["a"]],
-        {"a": 1},
-        {"a": [1.5]},
-        {"a": "b"},
-        "[1]",
-        "null",
-    ]
-    for arguments in [{}, *({"value": value} for value in values)]:
-        assert outcome(short, arguments) == outcome(long, arguments)
-
-
-def outcome(arguments: Arguments, given: dict[str, Any]) -> Any:
-    try:
-        return repr(arguments.validate(given))
-    except InvalidArguments as error:
-        return error.text
-
-
-@pytest.mark.rule("TOOLS-14", "PROMPT-3")
-def test_a_description_alone_takes_the_short_way() -> None:
-    def f(a: Annotated[int, Field(description="An a")], b: Annotated[str, Field(description="A b")] = "x") -> None: ...
-
-    signature = read_signature(f)
-    assert [parameter.plain for parameter in signature.parameters] == [int, str]
-    assert properties(f) == {
-        "a": {"description": "An a", "title": "A", "type": "integer"},
-        "b": {"description": "A b", "default": "x", "title": "B", "type": "string"},
-    }
-
-
-@pytest.mark.parametrize(
-    "annotation", [Point, set[int], Literal["a", 1], Literal[True], int | str, dict[int, str], Annotated[int, Ge(1)]]
-)
-def test_other_types_take_the_long_way(annotation: Any) -> None:
-    assert plain_schema(annotation) is None
 
 
 def test_a_default_of_none_leaves_the_annotation_as_it_is() -> None:

@@ -12,7 +12,8 @@ from mcp.server.mcpserver._invoke import invoke
 from mcp.server.mcpserver._signature import Arguments, build_arguments, read_signature
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolTimeoutError
-from mcp.server.mcpserver.resolve.plan import OwnerKind, find_resolved_parameters, two_channels
+from mcp.server.mcpserver.resolve.annotations import find_markers
+from mcp.server.mcpserver.resolve.plan import OwnerKind, two_channels
 from mcp.server.mcpserver.resolve.run import (
     ResolvedArguments,
     ResolveError,
@@ -21,6 +22,7 @@ from mcp.server.mcpserver.resolve.run import (
     as_wire,
     build_plan,
 )
+from mcp.server.mcpserver.utilities.context_injection import evaluate_hints
 from mcp.shared.exceptions import UrlElicitationRequiredError
 from mcp_types import InputRequiredResult
 
@@ -74,8 +76,9 @@ class Function:
     ) -> None:
         if timeout is not None and not 0 < timeout < math.inf:
             raise ValueError(f"timeout of {owner_kind} {owner_name!r} must be a positive number of seconds: {timeout}")
-        resolved = find_resolved_parameters(fn)
-        signature = read_signature(fn, injected=resolved, context_kwarg=context_kwarg, strict=strict)
+        hints = evaluate_hints(fn)
+        resolved = find_markers(fn, hints)
+        signature = read_signature(fn, hints=hints, injected=resolved, context_kwarg=context_kwarg, strict=strict)
         self.fn = fn
         self.name = signature.name
         self.owner_name = owner_name

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import types
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
 import pydantic_core
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
-from pydantic_core import CoreSchema, PydanticSerializationError, core_schema
+from pydantic_core import PydanticSerializationError
 
 JsonSchema: TypeAlias = dict[str, Any]
 
-# Plain annotations are so common that they are worth the short way: pydantic's own generation costs about half a
-# millisecond a function, this a few microseconds. `tests/mcpserver/test_json_schema.py` compares the two.
-_SCALARS: Final[dict[object, tuple[CoreSchema, JsonSchema]]] = {
-    int: (core_schema.int_schema(), {"type": "integer"}),
-    float: (core_schema.float_schema(), {"type": "number"}),
-    str: (core_schema.str_schema(), {"type": "string"}),
-    bool: (core_schema.bool_schema(), {"type": "boolean"}),
-    None: (core_schema.none_schema(), {"type": "null"}),
-    types.NoneType: (core_schema.none_schema(), {"type": "null"}),
-    Any: (core_schema.any_schema(), {}),
-}
 _DESCRIBING: Final = {"type", "$ref", "const", "enum", "anyOf", "oneOf", "allOf"}
 _BOUNDS: Final = {"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"}
-_LITERAL_TYPES: Final = {str: "string", int: "integer"}
 
 
 class SchemaGenerator(GenerateJsonSchema):
@@ -94,50 +81,6 @@ def without_infinite_bounds(schema: Any) -> Any:
 def title_of(name: str) -> str:
     """The title that pydantic gives to a field of that name."""
     return name.title().replace("_", " ").strip()
-
-
-def plain_schema(annotation: object) -> tuple[CoreSchema, JsonSchema] | None:
-    """Return validator schema and JSON schema of a plain annotation, or `None` if pydantic has to read it."""
-    try:
-        known = _SCALARS.get(annotation)
-    except TypeError:  # unhashable metadata
-        return None
-    if known is not None:
-        core, json = known
-        return core, dict(json)
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Literal:
-        return _plain_literal(arguments)
-    if origin is Union or origin is types.UnionType:
-        return _plain_optional(arguments)
-    if origin is list:
-        item = plain_schema(arguments[0])
-        return item and (core_schema.list_schema(item[0]), {"items": item[1], "type": "array"})
-    if origin is dict and arguments[0] is str:
-        item = plain_schema(arguments[1])
-        return item and (
-            core_schema.dict_schema(core_schema.str_schema(), item[0]),
-            {"additionalProperties": item[1] or True, "type": "object"},
-        )
-    return None
-
-
-def _plain_literal(values: tuple[Any, ...]) -> tuple[CoreSchema, JsonSchema] | None:
-    kind = cast("type[object]", type(values[0]))
-    if kind not in _LITERAL_TYPES or any(type(value) is not kind for value in values) or len(set(values)) < len(values):
-        return None
-    choice: JsonSchema = {"const": values[0]} if len(values) == 1 else {"enum": list(values)}
-    return core_schema.literal_schema(list(values)), {**choice, "type": _LITERAL_TYPES[kind]}
-
-
-def _plain_optional(arms: tuple[Any, ...]) -> tuple[CoreSchema, JsonSchema] | None:
-    rest = [arm for arm in arms if arm is not types.NoneType]
-    if len(rest) != 1 or len(arms) != 2 or rest[0] is Any:
-        return None
-    inner = plain_schema(rest[0])
-    if inner is None:
-        return None
-    return core_schema.nullable_schema(inner[0]), {"anyOf": [inner[1], {"type": "null"}]}
 
 
 def accepts_text(schema: object, definitions: Mapping[str, object], depth: int = 0) -> bool:

@@ -23,9 +23,9 @@ from mcp.server.mcpserver._json_schema import (
     SchemaGenerator,
     as_published,
     may_hold_floats,
-    plain_schema,
     title_of,
 )
+from mcp.server.mcpserver._known_schemas import plain_schema
 from mcp.server.mcpserver._typed_dicts import with_readable_typed_dicts
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.utilities.types import Audio, File, Image
@@ -104,7 +104,7 @@ class Shape:
         # What is sent is the serialized form, so that is what the schema describes (OUT-D1).
         if self._wrapped and (known := plain_schema(self._annotation)) is not None and self._annotation is not Any:
             schema: JsonSchema = {
-                "properties": {"result": {"title": title_of("result"), **known[1]}},
+                "properties": {"result": {"title": title_of("result"), **known.json}},
                 "required": ["result"],
                 "title": f"{self._function}Output",
                 "type": "object",

@@ -21,9 +21,9 @@ from mcp.server.mcpserver._json_schema import (
     accepts_text,
     as_published,
     in_json_form,
-    plain_schema,
     title_of,
 )
+from mcp.server.mcpserver._known_schemas import Known, argument_schema, merge_definitions
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.utilities.context_injection import callable_name, evaluate_hints, is_context_annotation
 
@@ -32,7 +32,7 @@ _UNCALLABLE: Final = {
     inspect.Parameter.POSITIONAL_ONLY: "is positional-only",
     inspect.Parameter.VAR_POSITIONAL: "collects positional arguments",
 }
-_DESCRIPTIVE: Final = {"annotation", "default", "description", "required"}
+_UNDERSTOOD: Final = {"annotation", "default", "description", "metadata", "required"}
 _CONFIG: Final = ConfigDict(arbitrary_types_allowed=False, defer_build=True)
 _STRICT_CONFIG: Final = ConfigDict(arbitrary_types_allowed=False, defer_build=True, extra="forbid")
 
@@ -62,7 +62,8 @@ class Parameter:
         default: Its default, which may be a pydantic `Field(...)`.
         required: Whether the client must send it.
         description: What `Field(description=...)` says.
-        plain: The annotation without its description, if there is nothing else to it; `None` otherwise.
+        bare: The annotation without metadata, if that is only a description and constraints; `None` otherwise.
+        constraints: The constraints.
     """
 
     name: str
@@ -71,7 +72,8 @@ class Parameter:
     default: Any
     required: bool
     description: str | None = None
-    plain: Any = None
+    bare: Any = None
+    constraints: tuple[object, ...] = ()
 
     def as_field(self) -> Any:
         """The annotation that pydantic reads as this parameter."""
@@ -183,12 +185,18 @@ class Signature:
 
 
 def read_signature(
-    fn: Callable[..., Any], *, injected: Iterable[str] = (), context_kwarg: str | None = None, strict: bool = True
+    fn: Callable[..., Any],
+    *,
+    hints: dict[str, Any] | None = None,
+    injected: Iterable[str] = (),
+    context_kwarg: str | None = None,
+    strict: bool = True,
 ) -> Signature:
     """Read a function's signature.
 
     Args:
         fn: Any callable.
+        hints: Its evaluated annotations, for callers that have them already.
         injected: Parameters that the server fills by other means.
         context_kwarg: The parameter for the context, where the caller names it.
         strict: Whether parameters that can only be passed by position are refused.
@@ -197,7 +205,7 @@ def read_signature(
         InvalidSignature: The function cannot be called with keyword arguments from a client.
     """
     name = callable_name(fn)
-    hints = evaluate_hints(fn)
+    hints = evaluate_hints(fn) if hints is None else hints
     try:
         found = inspect.signature(fn).parameters.values()
     except (TypeError, ValueError) as error:
@@ -228,8 +236,8 @@ def read_signature(
 
 def _read_parameter(function: str, name: str, annotation: Any, default: Any) -> Parameter:
     if not isinstance(default, FieldInfo) and getattr(annotation, "__metadata__", None) is None:
-        plain: Any = Any if annotation is _EMPTY else annotation
-        return Parameter(name, name, annotation, default, default is _EMPTY, plain=plain)
+        bare: Any = Any if annotation is _EMPTY else annotation
+        return Parameter(name, name, annotation, default, default is _EMPTY, bare=bare)
     base: Any = Any if annotation is _EMPTY else annotation
     try:
         info = (
@@ -239,9 +247,9 @@ def _read_parameter(function: str, name: str, annotation: Any, default: Any) -> 
         raise InvalidSignature(f"Parameter {name!r} of {function!r}: {error.message}") from error
     alias = info.validation_alias if info.validation_alias is not None else info.alias
     wire_name = alias if isinstance(alias, str) else name
-    said = {attribute for attribute, _ in info.__repr_args__()}
-    plain = info.annotation if said <= _DESCRIPTIVE and not isinstance(default, FieldInfo) else None
-    return Parameter(name, wire_name, annotation, default, info.is_required(), info.description, plain)
+    bare = info.annotation if {attribute for attribute, _ in info.__repr_args__()} <= _UNDERSTOOD else None
+    constraints = tuple(info.metadata)
+    return Parameter(name, wire_name, annotation, default, info.is_required(), info.description, bare, constraints)
 
 
 def build_arguments(signature: Signature, *, parse_json: bool = True, refuse_unknown: bool = False) -> Arguments:
@@ -256,21 +264,26 @@ def build_arguments(signature: Signature, *, parse_json: bool = True, refuse_unk
         InvalidSignature: A parameter's type has no JSON schema.
     """
     title = f"{signature.name}Arguments"
-    plain = _plain_arguments(title, signature.parameters)
-    if plain is not None:
-        fields, json_schema = plain
-        extra: core_schema.ExtraBehavior = "ignore"
+    extra: core_schema.ExtraBehavior = "forbid" if refuse_unknown else "ignore"
+    config = _STRICT_CONFIG if refuse_unknown else _CONFIG
+    known = _known_arguments(title, signature.parameters)
+    if known is not None:
+        json_schema, core_fields = known
         if refuse_unknown:
-            extra = "forbid"
             json_schema = {"additionalProperties": False, **json_schema}
 
-        def make_plain() -> SchemaValidator:
-            config = core_schema.CoreConfig(title=title)
-            return SchemaValidator(core_schema.typed_dict_schema(fields, extra_behavior=extra, config=config))
+        def make_known() -> SchemaValidator:
+            if core_fields is None:
+                adapter = _adapter(title, signature.parameters, config)
+                adapter.rebuild()
+                return cast("SchemaValidator", adapter.validator)
+            core = core_schema.typed_dict_schema(
+                core_fields, extra_behavior=extra, config=core_schema.CoreConfig(title=title)
+            )
+            return SchemaValidator(core)
 
-        return Arguments(title, signature.parameters, json_schema, parse_json, _make_validator=make_plain)
-    fields = {parameter.name: parameter.as_field() for parameter in signature.parameters}
-    adapter = _adapter(title, fields, _STRICT_CONFIG if refuse_unknown else _CONFIG)
+        return Arguments(title, signature.parameters, json_schema, parse_json, _make_validator=make_known)
+    adapter = _adapter(title, signature.parameters, config)
     try:
         json_schema = as_published(adapter.json_schema(schema_generator=SchemaGenerator))
     except (PydanticUserError, PydanticSchemaGenerationError, SchemaError, TypeError, NameError, ValueError) as error:
@@ -282,42 +295,56 @@ def build_arguments(signature: Signature, *, parse_json: bool = True, refuse_unk
     return Arguments(title, signature.parameters, json_schema, parse_json, _make_validator=make)
 
 
-def _plain_arguments(
+def _known_arguments(
     title: str, parameters: list[Parameter]
-) -> tuple[dict[str, core_schema.TypedDictField], JsonSchema] | None:
-    fields: dict[str, core_schema.TypedDictField] = {}
+) -> tuple[JsonSchema, dict[str, core_schema.TypedDictField] | None] | None:
+    """The JSON schema of parameters whose meaning is known, and their validator's fields unless pydantic makes it."""
+    fields: dict[str, core_schema.TypedDictField] | None = {}
     properties: JsonSchema = {}
-    required: list[str] = []
+    definitions: dict[str, JsonSchema] | None = {}
     for parameter in parameters:
-        known = None if parameter.plain is None else plain_schema(parameter.plain)
-        if known is None:
+        known = _known_parameter(parameter)
+        definitions = known and merge_definitions(definitions, known.definitions)
+        if known is None or definitions is None:
             return None
-        core, schema = known
-        untyped = parameter.annotation is _EMPTY
-        schema = {"title": parameter.name if untyped else title_of(parameter.name), **schema}
-        if parameter.description is not None:
-            schema = {"description": parameter.description, **schema}
-        if parameter.required:
-            required.append(parameter.name)
-            fields[parameter.name] = core_schema.typed_dict_field(core, required=True)
-        else:
-            default = parameter.default
-            if default is not None and type(default) not in (int, str, float, bool):
-                return None
-            core = core_schema.with_default_schema(core, default=default)
-            fields[parameter.name] = core_schema.typed_dict_field(core, required=False)
-            schema = {"default": default, **schema}
-        properties[parameter.name] = schema
+        properties[parameter.name] = known.json
+        if known.core is None:
+            fields = None
+        elif fields is not None:
+            fields[parameter.name] = core_schema.typed_dict_field(known.core, required=parameter.required)
     json_schema: JsonSchema = {"properties": properties, "title": title, "type": "object"}
-    if required:
+    if definitions:
+        json_schema = {"$defs": dict(sorted(definitions.items())), **json_schema}
+    if required := [parameter.name for parameter in parameters if parameter.required]:
         json_schema["required"] = required
     try:
-        return fields, in_json_form(json_schema)
+        return in_json_form(json_schema), fields
     except ValueError:  # a default that is not a number, or a text that is none: pydantic's way knows what to do
         return None
 
 
-def _adapter(title: str, fields: dict[str, Any], config: ConfigDict = _CONFIG) -> TypeAdapter[dict[str, Any]]:
+def _known_parameter(parameter: Parameter) -> Known | None:
+    known = None if parameter.bare is None else argument_schema(parameter.bare, parameter.constraints)
+    if known is None:
+        return None
+    schema, core = known.json, known.core
+    if parameter.annotation is _EMPTY:
+        schema = {"title": parameter.name, **schema}
+    elif known.has_title:
+        schema = {"title": title_of(parameter.name), **schema}
+    if parameter.description is not None:
+        schema = {"description": parameter.description, **schema}
+    if not parameter.required:
+        default = parameter.default.default if isinstance(parameter.default, FieldInfo) else parameter.default
+        if default is not None and type(default) not in (int, str, float, bool):
+            return None
+        schema = {"default": default, **schema}
+        core = core and core_schema.with_default_schema(core, default=default)
+    return Known(schema, core, known.definitions)
+
+
+def _adapter(title: str, parameters: list[Parameter], config: ConfigDict = _CONFIG) -> TypeAdapter[dict[str, Any]]:
+    fields = {parameter.name: parameter.as_field() for parameter in parameters}
     described: Any = TypedDict(title, fields)  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
     described.__pydantic_config__ = config
     return TypeAdapter(described)
@@ -327,10 +354,11 @@ def _blame(signature: Signature, error: Exception) -> InvalidSignature:
     """Name the parameter whose type cannot be described."""
     for parameter in signature.parameters:
         try:
-            adapter = _adapter("One", {parameter.name: parameter.as_field()})
+            adapter = _adapter("One", [parameter])
             as_published(adapter.json_schema(schema_generator=SchemaGenerator))
-        except Exception:
-            reason = getattr(error, "message", str(error)).splitlines()[0]
+        except Exception as problem:
+            lines = getattr(problem, "message", str(problem)).splitlines()
+            reason = lines[-1].strip() if isinstance(problem, SchemaError) else lines[0]
             return InvalidSignature(
                 f"Parameter {parameter.name!r} of {signature.name!r} has a type without a JSON schema: {reason}"
             )
