@@ -292,5 +292,8 @@ _HOMES = {
 }
 
 __getattr__, __dir__ = lazy_names(
-    __name__, {name: _HOMES.get(name, "mcp_types") for name in __all__}, submodules=("types",)
+    __name__,
+    {name: _HOMES.get(name, "mcp_types") for name in __all__},
+    submodules=("types",),
+    renamed={"McpError": "MCPError"},
 )

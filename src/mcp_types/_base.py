@@ -1,7 +1,7 @@
 """What every message of the protocol is made of."""
 
 from functools import cache
-from typing import Annotated, Any, ClassVar, Final, Generic, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -44,6 +44,18 @@ class MCPModel(BaseModel):
 
     # Deferred, because most programs use few of the types and building a validator costs far more than the class.
     model_config = ConfigDict(alias_generator=_alias, populate_by_name=True, defer_build=True)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            try:
+                return super().__getattr__(name)  # private attributes
+            except AttributeError as error:
+                for field, info in type(self).model_fields.items():
+                    if info.alias == name:
+                        hint = f"in Python its name is {field!r}, and {name!r} on the wire"
+                        raise AttributeError(f"{error}: {hint}", name=name, obj=self) from None
+                raise
 
 
 class TaskMetadata(MCPModel):

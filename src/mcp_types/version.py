@@ -1,6 +1,7 @@
 """Protocol revisions: which exist, and which of the two eras each belongs to."""
 
-from typing import Final
+import warnings
+from typing import TYPE_CHECKING, Any, Final
 
 LATEST_HANDSHAKE_VERSION: Final[str] = "2025-11-25"
 """Newest revision whose connections begin with `initialize`."""
@@ -25,9 +26,6 @@ MODERN_PROTOCOL_VERSIONS: Final[tuple[str, ...]] = (LATEST_MODERN_VERSION,)
 KNOWN_PROTOCOL_VERSIONS: Final[tuple[str, ...]] = HANDSHAKE_PROTOCOL_VERSIONS + MODERN_PROTOCOL_VERSIONS
 """Every revision, oldest first."""
 
-SUPPORTED_PROTOCOL_VERSIONS: Final[tuple[str, ...]] = KNOWN_PROTOCOL_VERSIONS
-"""Deprecated name of `KNOWN_PROTOCOL_VERSIONS`."""
-
 OLDEST_SUPPORTED_VERSION: Final[str] = KNOWN_PROTOCOL_VERSIONS[0]
 """The first revision ever published."""
 
@@ -48,6 +46,28 @@ def is_version_at_least(version: str, minimum: str) -> bool:
     return version in KNOWN_PROTOCOL_VERSIONS and version >= minimum
 
 
+class MCPDeprecationWarning(UserWarning):
+    """A feature that the specification has deprecated is in use.
+
+    A `UserWarning`, so that it shows by default.
+    """
+
+
+MCPDeprecationWarning.__module__ = "mcp.shared.exceptions"  # where users find it
+
+if TYPE_CHECKING:
+    SUPPORTED_PROTOCOL_VERSIONS: Final[tuple[str, ...]] = KNOWN_PROTOCOL_VERSIONS
+    """Deprecated name of `KNOWN_PROTOCOL_VERSIONS`; reading it warns."""
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name != "SUPPORTED_PROTOCOL_VERSIONS":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        text = "SUPPORTED_PROTOCOL_VERSIONS is deprecated; it is called KNOWN_PROTOCOL_VERSIONS now."
+        warnings.warn(text, MCPDeprecationWarning, stacklevel=2)
+        return KNOWN_PROTOCOL_VERSIONS
+
+
 __all__ = [
     "HANDSHAKE_PROTOCOL_VERSIONS",
     "KNOWN_PROTOCOL_VERSIONS",
@@ -56,6 +76,5 @@ __all__ = [
     "LATEST_PROTOCOL_VERSION",
     "MODERN_PROTOCOL_VERSIONS",
     "OLDEST_SUPPORTED_VERSION",
-    "SUPPORTED_PROTOCOL_VERSIONS",
     "is_version_at_least",
 ]

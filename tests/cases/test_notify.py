@@ -73,7 +73,7 @@ async def test_a_session_hears_what_is_as_severe_as_it_asked_for(way: str) -> No
     heard: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        server = Server("logs", on_call_tool=call, on_set_logging_level=set_level)
+        server = Server("logs", on_call_tool=call, on_set_logging_level=set_level)  # pyright: ignore[reportDeprecated]
     with serving(server.streamable_http_app()) as port, anyio.fail_after(10):
         target = server if way == "memory" else f"http://127.0.0.1:{port}/mcp"
         async with (

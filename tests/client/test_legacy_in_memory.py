@@ -171,7 +171,7 @@ async def test_the_verbs_of_older_versions_work() -> None:
         heard.append("roots")
         changed.set()
 
-    server = Server(
+    server = Server(  # pyright: ignore[reportDeprecated]
         "s",
         on_set_logging_level=set_level,
         on_subscribe_resource=subscribe,
@@ -206,7 +206,8 @@ async def test_the_verbs_of_older_versions_are_refused_or_dropped_by_a_modern_se
     async def roots_changed(ctx: Context, params: Any) -> None:
         heard.append("roots")
 
-    async with Client(Server("s", on_roots_list_changed=roots_changed)) as client:
+    server = Server("s", on_roots_list_changed=roots_changed)  # pyright: ignore[reportDeprecated]
+    async with Client(server) as client:
         for verb, arguments in (
             (client.send_ping, ()),  # pyright: ignore[reportDeprecated]
             (client.set_logging_level, ("error",)),  # pyright: ignore[reportDeprecated]

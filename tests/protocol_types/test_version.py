@@ -24,10 +24,6 @@ def test_the_ends_of_the_eras_have_names() -> None:
     assert DEFAULT_NEGOTIATED_VERSION in version.HANDSHAKE_PROTOCOL_VERSIONS
 
 
-def test_the_deprecated_name_of_the_list_still_works() -> None:
-    assert version.SUPPORTED_PROTOCOL_VERSIONS == KNOWN_PROTOCOL_VERSIONS
-
-
 @pytest.mark.parametrize(
     ("revision", "minimum", "expected"),
     [

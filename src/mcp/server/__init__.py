@@ -24,4 +24,6 @@ _MODULES = {
     "ServerRequestContext": "mcp.server.context",
 }
 
-__getattr__, __dir__ = lazy_names(__name__, _MODULES)
+__getattr__, __dir__ = lazy_names(
+    __name__, _MODULES, renamed={"FastMCP": "MCPServer (from mcp.server.mcpserver import MCPServer)"}
+)

@@ -5,11 +5,19 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
+
+from mcp.shared._renamed import missing
+
+_NOTHING: Final[Mapping[str, str]] = {}
 
 
 def lazy_names(
-    package: str, modules: Mapping[str, str], *, submodules: tuple[str, ...] = ()
+    package: str,
+    modules: Mapping[str, str],
+    *,
+    submodules: tuple[str, ...] = (),
+    renamed: Mapping[str, str] = _NOTHING,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make the `__getattr__` and `__dir__` of a package that only names what lies in its modules.
 
@@ -21,6 +29,7 @@ def lazy_names(
         package: The `__name__` of the package.
         modules: Public name -> the module that defines it.
         submodules: Submodules that are reachable as attributes without having been imported.
+        renamed: What names of version 1 are called now.
     """
 
     def __getattr__(name: str) -> Any:
@@ -30,7 +39,7 @@ def lazy_names(
         elif name in submodules:
             value = importlib.import_module(f"{package}.{name}")
         else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise missing(package, name, renamed)
         setattr(sys.modules[package], name, value)
         return value
 

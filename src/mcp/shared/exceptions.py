@@ -12,10 +12,12 @@ cannot be read) have the same shape; `is_local` tells them apart.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from mcp.shared._renamed import renamed_names
 from mcp_types import ElicitRequestURLParams
 from mcp_types.jsonrpc import INVALID_REQUEST, URL_ELICITATION_REQUIRED, ErrorData, JSONRPCError
+from mcp_types.version import MCPDeprecationWarning
 
 __all__ = [
     "MCPDeprecationWarning",
@@ -25,11 +27,8 @@ __all__ = [
 ]
 
 
-class MCPDeprecationWarning(UserWarning):
-    """A feature that the specification has deprecated is in use.
-
-    A `UserWarning`, so that it shows by default.
-    """
+if not TYPE_CHECKING:
+    __getattr__ = renamed_names(__name__, {"McpError": "MCPError"})
 
 
 class MCPError(Exception):

@@ -48,7 +48,9 @@ async def test_what_the_modern_revision_has_given_up_is_served_to_older_clients_
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MCPDeprecationWarning)
-        server = Server("s", on_set_logging_level=empty, on_subscribe_resource=empty, on_unsubscribe_resource=empty)
+        server = Server(  # pyright: ignore[reportDeprecated]
+            "s", on_set_logging_level=empty, on_subscribe_resource=empty, on_unsubscribe_resource=empty
+        )
     params = {"level": "info", "uri": "x://y"}
     async with session(server) as client:
         await client.request(2, method, params, modern=False)

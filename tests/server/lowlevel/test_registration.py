@@ -96,7 +96,7 @@ async def test_a_method_that_is_not_served_is_named_in_the_error(method: str) ->
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MCPDeprecationWarning)
-        server = Server("s", on_set_logging_level=level)
+        server = Server("s", on_set_logging_level=level)  # pyright: ignore[reportDeprecated]
     async with caller(server) as client:
         with pytest.raises(MCPError) as raised:
             await client.call(method)
@@ -222,7 +222,7 @@ async def test_discover_answers_from_what_is_registered_now() -> None:
 @pytest.mark.rule("LOW-D16")
 def test_a_name_that_is_no_string_is_refused() -> None:
     with pytest.raises(TypeError, match="a server's name must be a string, got int"):
-        Server(5)  # pyright: ignore[reportArgumentType]
+        Server(5)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 @pytest.mark.rule("LIFE-D2", "LIFE-9")
@@ -234,9 +234,9 @@ def test_a_lifespan_that_is_no_context_manager_factory_is_refused_with_the_cure(
 
     for wrong in (coroutine, generator):
         with pytest.raises(TypeError, match=r"contextlib\.asynccontextmanager"):
-            Server("s", lifespan=wrong)  # pyright: ignore[reportArgumentType]
+            Server("s", lifespan=wrong)  # pyright: ignore[reportArgumentType, reportCallIssue]
     with pytest.raises(TypeError, match="lifespan must be callable, got int"):
-        Server("s", lifespan=3)  # pyright: ignore[reportArgumentType]
+        Server("s", lifespan=3)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def test_registered_handlers_can_be_looked_up() -> None:

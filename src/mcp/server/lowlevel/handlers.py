@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeAlias
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final, Generic, TypeAlias
 
 from pydantic import BaseModel
-from typing_extensions import TypeVar
+from typing_extensions import TypedDict, TypeVar
 
 import mcp_types as types
+from mcp.server._asking import LegacyInput
+from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
+from mcp_types.methods import CacheableMethod
 
 L = TypeVar("L", default=Any)
 
@@ -71,10 +75,52 @@ DEPRECATED: Final[dict[str, str]] = {
 }
 """Constructor keyword -> the warning that using it gives."""
 
+
+class Options(TypedDict, Generic[L], total=False):
+    """The keywords of a `Server` that need no knowledge of it, for type checkers; it explains them itself."""
+
+    version: str
+    title: str | None
+    description: str | None
+    instructions: str | None
+    website_url: str | None
+    icons: list[types.Icon] | None
+    cache_hints: Mapping[CacheableMethod, CacheHint] | None
+    get_tool_input_schema: Callable[[str], Mapping[str, Any] | None] | None
+    on_list_tools: OnListTools[L] | None
+    on_call_tool: OnCallTool[L] | None
+    on_list_resources: OnListResources[L] | None
+    on_list_resource_templates: OnListResourceTemplates[L] | None
+    on_read_resource: OnReadResource[L] | None
+    on_subscribe_resource: OnSubscribeResource[L] | None
+    on_unsubscribe_resource: OnUnsubscribeResource[L] | None
+    on_subscriptions_listen: OnSubscriptionsListen[L] | None
+    on_list_prompts: OnListPrompts[L] | None
+    on_get_prompt: OnGetPrompt[L] | None
+    on_completion: OnCompletion[L] | None
+    on_ping: OnPing[L]
+    tracing: bool
+    legacy_input: LegacyInput
+
+
+class OldOptions(Options[L], total=False):
+    """The same with those that a type checker strikes out."""
+
+    on_set_logging_level: OnSetLoggingLevel[L] | None
+    on_roots_list_changed: OnRootsListChanged[L] | None
+    on_progress: OnProgress[L] | None
+
+
 INITIALIZE_IS_RESERVED: Final = (
     "'initialize' is handled by the server runner and cannot be overridden; "
     "use Server.middleware to observe or wrap initialization"
 )
+
+
+@asynccontextmanager
+async def lifespan(_: object) -> AsyncGenerator[dict[str, Any]]:
+    """The lifespan of a server that has none: an empty dict."""
+    yield {}
 
 
 async def answer_ping(ctx: _Context[Any], params: types.RequestParams | None) -> types.EmptyResult:

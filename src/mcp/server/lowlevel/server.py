@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 from pydantic import BaseModel
+from typing_extensions import overload
 
 import mcp_types as types
 from mcp._engine.streams import ReadStream, WriteStream
@@ -22,6 +23,7 @@ from mcp.server.lowlevel import handlers as h
 from mcp.server.lowlevel.opening import openings
 from mcp.server.models import InitializationOptions, NotificationOptions
 from mcp.server.tracing import OpenTelemetryMiddleware
+from mcp.shared._deprecated import deprecated
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.message import SessionMessage
 from mcp_types.methods import CacheableMethod
@@ -30,6 +32,7 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.routing import Route
+    from typing_extensions import Unpack
 
     from mcp.server.streamable_http import EventStore
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -53,11 +56,8 @@ DEFAULT_MAX_REQUEST_BODY_SIZE: Final = 4 * 1024 * 1024
 DEFAULT_MAX_SESSIONS: Final = 10_000
 DEFAULT_SESSION_IDLE_TIMEOUT: Final = 1800
 
-
-@asynccontextmanager
-async def lifespan(_: Server[Any]) -> AsyncGenerator[dict[str, Any]]:
-    """The lifespan of a server that has none: an empty dict."""
-    yield {}
+lifespan: Final = h.lifespan
+_Lifespan: TypeAlias = "Callable[[Server[LifespanResultT]], AbstractAsyncContextManager[LifespanResultT]]"
 
 
 class Server(Generic[LifespanResultT]):
@@ -95,6 +95,15 @@ class Server(Generic[LifespanResultT]):
         ValueError: `legacy_input` is neither.
     """
 
+    @overload
+    def __init__(
+        self, name: str, *, lifespan: _Lifespan[LifespanResultT] = ..., **rest: Unpack[h.Options[LifespanResultT]]
+    ) -> None: ...
+    @overload
+    @deprecated("Setting levels, roots and clients' progress are deprecated.", category=MCPDeprecationWarning)
+    def __init__(
+        self, name: str, *, lifespan: _Lifespan[LifespanResultT] = ..., **rest: Unpack[h.OldOptions[LifespanResultT]]
+    ) -> None: ...
     def __init__(
         self,
         name: str,
@@ -106,7 +115,7 @@ class Server(Generic[LifespanResultT]):
         website_url: str | None = None,
         icons: list[types.Icon] | None = None,
         cache_hints: Mapping[CacheableMethod, CacheHint] | None = None,
-        lifespan: Callable[[Server[LifespanResultT]], AbstractAsyncContextManager[LifespanResultT]] = lifespan,
+        lifespan: _Lifespan[LifespanResultT] = h.lifespan,
         get_tool_input_schema: Callable[[str], Mapping[str, Any] | None] | None = None,
         on_list_tools: h.OnListTools[LifespanResultT] | None = None,
         on_call_tool: h.OnCallTool[LifespanResultT] | None = None,
@@ -158,8 +167,6 @@ class Server(Generic[LifespanResultT]):
             if given[keyword] is not None:
                 warnings.warn(text, MCPDeprecationWarning, stacklevel=2)
         self._request_handlers |= openings(self)
-
-    # Handlers
 
     def add_request_handler(
         self,

@@ -10,6 +10,7 @@ from mcp.server.elicitation import InvalidAnswerError
 from mcp.server.mcpserver._signature import InvalidArguments
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError, ToolTimeoutError, UnexpectedToolError
 from mcp.server.mcpserver.resolve.run import ResolveError
+from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types import RequestId
 
 logger: Final = logging.getLogger("mcp.server.mcpserver.server")
@@ -48,7 +49,8 @@ def in_request(request_id: RequestId | None) -> str:
 
 def is_designed(error: Exception) -> bool:
     """Whether the exception's text was made for the other side, and holds nothing of the author's or the user's."""
-    return isinstance(error, (InvalidAnswerError, ResolveError))
+    # The last is raised where warnings are errors.
+    return isinstance(error, (InvalidAnswerError, ResolveError, MCPDeprecationWarning))
 
 
 def error_wire(text: str) -> WireResult:
