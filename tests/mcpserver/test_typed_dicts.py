@@ -89,7 +89,12 @@ def test_values_are_checked_and_passed_on() -> None:
     assert result["structuredContent"] == {"result": [{"name": "Ulm"}]}
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic reads them as they are")
+def test_only_those_that_pydantic_cannot_read_are_made_anew() -> None:
+    readable = sys.version_info >= (3, 12)
+    assert (with_readable_typed_dicts(Town) is Town) is readable
+    assert (with_readable_typed_dicts(list[Town]) == list[Town]) is readable
+
+
 def test_what_needs_no_change_or_cannot_have_one_stays_as_it_is() -> None:
     assert with_readable_typed_dicts(Loop) is Loop
     assert with_readable_typed_dicts(Unknown) is Unknown
