@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias, cast
@@ -34,9 +35,11 @@ TakeIn: TypeAlias = Callable[[Message], Awaitable[None]]
 
 DEFAULT_MAX_SSE_EVENT_SIZE: Final = 1024 * 1024
 DEFAULT_MAX_JSON_BODY_SIZE: Final = 64 * 1024 * 1024
-_MAX_REASON: Final = 200
+_MAX_SHOWN_OF_BODY: Final = 200
+_MAX_READ_OF_BODY: Final = 4096  # HTML is mostly not for people
 _MAX_ERROR_BODY_SIZE: Final = 1024 * 1024
 _MAX_REDIRECTS: Final = 5
+_TAG: Final = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 ACCEPT_BOTH: Final = "application/json, text/event-stream"
 POST_HEADERS: Final = {"accept": ACCEPT_BOTH, "content-type": "application/json"}
@@ -240,10 +243,11 @@ async def read_failure(response: HTTPResponse, status: int, url: str) -> ErrorRe
         pass
     if isinstance(message, ErrorResponse):
         return message
+    said = _beginning(response, body)
     if status == 404:
-        text = f"Not Found: no MCP endpoint at {without_secrets(url)}"
+        text = f"Not Found: no MCP endpoint at {without_secrets(url)}{said}"
         return ErrorResponse(None, METHOD_NOT_FOUND, text, {"httpStatus": status}, is_local=True)
-    text = f"Server returned an error response (HTTP {status}: {_reason(response, status, body)})"
+    text = f"Server returned an error response (HTTP {status}: {_reason(status)}{said})"
     return ErrorResponse(None, INTERNAL_ERROR, text, {"httpStatus": status}, is_local=True)
 
 
@@ -283,16 +287,25 @@ def unwrap(message: Response | ErrorResponse) -> dict[str, Any]:
     return message.result
 
 
-def _reason(response: HTTPResponse, status: int, body: bytes) -> str:
-    """The body, if it is a short text for people; the status's usual name if not."""
-    if (response.header("content-type") or "").lower().startswith("text/plain"):
-        text = " ".join(body.decode(errors="replace").split())
-        if text:
-            return text[:_MAX_REASON]
+def _reason(status: int) -> str:
+    """The status's usual name."""
     try:
         return HTTPStatus(status).phrase
     except ValueError:
         return "not a status of HTTP"
+
+
+def _beginning(response: HTTPResponse, body: bytes) -> str:
+    """How a body begins, if it is text; of HTML without its tags. Often only a gateway knows why it refused."""
+    kind = (response.header("content-type") or "").partition(";")[0].strip().lower()
+    if not kind.startswith("text/") and not kind.endswith("json"):
+        return ""
+    text = body[:_MAX_READ_OF_BODY].decode(errors="replace")
+    if kind == "text/html":
+        text = _TAG.sub(" ", text)
+    text = "".join(character if character.isprintable() else " " for character in text)
+    text = " ".join(text.split())[:_MAX_SHOWN_OF_BODY]
+    return f"; it says: {text}" if text else ""
 
 
 def _redirect_target(url: str, location: str | None) -> str | None:
