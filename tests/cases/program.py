@@ -22,7 +22,7 @@ MANY = 50
 def build() -> MCPServer[None]:
     """Make the server."""
     server: MCPServer[None] = MCPServer("Cases", log_level="ERROR", notify_list_changes=True)
-    for tool in (add, pid, wait, block, count, log_much, talk, announce):
+    for tool in (add, pid, wait, block, count, log_much, large, talk, announce):
         server.add_tool(tool)
 
     @server.tool
@@ -97,6 +97,13 @@ async def log_much(size: int) -> str:
     for _ in range(size // 1000):
         logging.getLogger("cases").error("x" * 1000)
     return "logged"
+
+
+async def large(megabytes: int, tells: bool, ctx: Context) -> str:
+    """Return much, after some progress or without."""
+    if tells:
+        await ctx.report_progress(1)
+    return "x" * (megabytes * 2**20)
 
 
 def talk() -> list[str]:

@@ -84,6 +84,7 @@ class Connection:
         self._asking = 0  # of these, how many wait for the peer
         self._ended: anyio.Event | None = None  # there while somebody waits for the end of a request of the peer
         self._closed = False
+        self._why_closed: str | None = None
 
     async def __aenter__(self) -> Connection:
         self._tasks = anyio.create_task_group()
@@ -221,7 +222,7 @@ class Connection:
             MCPError: The peer answered an error, or the pipe ended first (`-32000`).
         """
         if self._closed:
-            raise _closed()
+            raise _closed(self._why_closed)
         send = self._send if via is None else via
         own_id = request_id is None
         request_id, message = self._peer.request(method, params, request_id)
@@ -283,11 +284,16 @@ class Connection:
 
     # The end
 
-    async def finish(self, grace: float) -> None:
+    async def finish(self, grace: float, why: str | None = None) -> None:
         """End the conversation after the pipe stopped delivering.
 
         Requests in progress get `grace` seconds to answer; then they are cancelled and answered `-32000`.
+
+        Args:
+            grace: These seconds.
+            why: What to tell those who wait for answers of the peer, if it did not just go.
         """
+        self._why_closed = why
         self._fail_waiting()
         with anyio.move_on_after(grace):
             while self._running:
@@ -303,7 +309,7 @@ class Connection:
         self._closed = True
         for request_id in self._peer.close():
             if (mailbox := self._mailboxes.pop(request_id, None)) is not None:
-                mailbox.put(_closed())
+                mailbox.put(_closed(self._why_closed))
 
 
 def with_progress_token(params: Mapping[str, Any] | None, token: RequestId) -> dict[str, Any]:
@@ -320,8 +326,8 @@ def progress_owner(notification: Notification) -> RequestId | None:
     return token if isinstance(token, str | int) else None
 
 
-def _closed() -> MCPError:
-    return MCPError(CONNECTION_CLOSED, "Connection closed", is_local=True)
+def _closed(why: str | None = None) -> MCPError:
+    return MCPError(CONNECTION_CLOSED, f"Connection closed: {why}" if why else "Connection closed", is_local=True)
 
 
 class _Mailbox:

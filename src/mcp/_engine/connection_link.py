@@ -72,9 +72,9 @@ class ConnectionLink:
         """Take in something that is no message, or is about none."""
         self._note(error)
 
-    async def closed(self) -> None:
-        """Note that the server closed its side: nothing that waits will be answered."""
-        await self._connection.finish(0)
+    async def closed(self, why: str | None = None) -> None:
+        """Note that nothing more arrives, as the server closed its side or because of `why`: all that waits fails."""
+        await self._connection.finish(0, why)
 
     async def exchange(self, request: OutgoingRequest, on_notification: OnNotification) -> dict[str, Any]:
         """Send a request and wait for its response; cancelling the caller tells the server."""

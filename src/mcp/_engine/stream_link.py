@@ -13,7 +13,7 @@ import anyio
 from mcp._engine.connection import COURTESY_SECONDS
 from mcp._engine.connection_link import ConnectionLink
 from mcp._engine.link import OnNotification, OutgoingRequest
-from mcp._engine.streams import ReadStream, WireReader, WireWriter, WriteStream, from_model, to_model
+from mcp._engine.streams import LastFault, ReadStream, WireReader, WireWriter, WriteStream, from_model, to_model
 from mcp._protocol.era import MODERN, era_of
 from mcp._protocol.headers import MCP_PROTOCOL_VERSION, standard_headers
 from mcp._protocol.jsonrpc import Message, dumps, loads
@@ -83,11 +83,15 @@ class StreamLink(ConnectionLink):
         await self._write_stream.send(SessionMessage(to_model(loads(dumps(message))), metadata))
 
     async def _pump(self) -> None:
+        why: str | None = None
         try:
             async with aclosing(self._messages()) as messages:
                 async for item in messages:
                     if isinstance(item, Exception):
                         self.fault(item)
+                        if isinstance(item, LastFault):
+                            why = str(item)
+                            break
                         continue
                     await self._connection.wait_for_room()
                     self.receive(item)
@@ -96,7 +100,7 @@ class StreamLink(ConnectionLink):
         except Exception as error:
             logger.warning("The read stream failed: %r", error)
             self.fault(error)
-        await self.closed()
+        await self.closed(why)
 
     async def _messages(self) -> AsyncGenerator[Message | Exception]:
         if isinstance(self._read_stream, WireReader):

@@ -38,6 +38,10 @@ class WireWriter(ABC):
         """
 
 
+class LastFault(ValueError):
+    """What a reader finds that it cannot get over: a link ends there, and its text is for all who wait."""
+
+
 class LocalError(JSONRPCError):
     """What a transport itself answers to a request that it could not deliver."""
 

@@ -102,11 +102,10 @@ def open_target(
         opened = server.connect_in_process(mode, raise_exceptions=raise_exceptions)
         return Owned(opened) if mode == "legacy" else opened
     if isinstance(server, str):
-        from mcp.client.streamable_http import StreamableHTTPTransport
+        from mcp.client.streamable_http import plain_transport
 
-        transport = StreamableHTTPTransport(server)
         # A server behind a mere URL may be one of 2024-11-05 (streamable-http: "Backward Compatibility").
-        return _closing(transport.open_link(on_fault, tries_sse=mode == "auto"))
+        return _closing(plain_transport(server).open_link(on_fault, tries_sse=mode == "auto"))
     if isinstance(server, LinkSource):
         return _closing(server.open_link(on_fault))
     if _is_command(server):

@@ -23,7 +23,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mcp._engine.descriptors import sink, source
 from mcp._engine.line_streams import LineReader, LineReadStream, LineWriteStream, encode_line
-from mcp._engine.lines import LineTooLong
+from mcp._engine.lines import DEFAULT_MAX_LINE_BYTES, LineTooLong
+from mcp._engine.streams import LastFault
 from mcp._protocol.errors import Rejection
 from mcp._protocol.jsonrpc import Message, error_message, loads, read_message
 from mcp.client._stdio_process import FORCE_KILL_TIMEOUT, PROCESS_TERMINATION_TIMEOUT, ServerProcess
@@ -83,6 +84,7 @@ class StdioServerParameters(BaseModel):
         encoding_error_handler: What happens to text that is not encoded so; `strict` makes it a fault.
         max_restarts: How often in a row `Client` starts a server again that ended by itself, when it is next needed.
             It counts anew when the server has answered something. Calls that were under way are lost and not repeated.
+        max_line_bytes: How long a message of the server may be. A longer one ends the connection.
     """
 
     model_config = ConfigDict(defer_build=True)
@@ -94,13 +96,15 @@ class StdioServerParameters(BaseModel):
     encoding: str = "utf-8"
     encoding_error_handler: Literal["strict", "ignore", "replace"] = "strict"
     max_restarts: int = Field(default=0, ge=0)
+    max_line_bytes: int = Field(default=DEFAULT_MAX_LINE_BYTES, gt=0)
 
 
 class StdioProcessReadStream(LineReadStream):
     """What a server process writes."""
 
-    def __init__(self, lines: LineReader, encoding: str, errors: str) -> None:
-        super().__init__(lines)
+    def __init__(self, stdout: int, encoding: str, errors: str, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
+        super().__init__(LineReader(source(stdout), max_line_bytes=max_line_bytes))
+        self._max_line_bytes = max_line_bytes
         self._encoding = encoding
         self._errors = errors
         self._batch: deque[Any] = deque()
@@ -114,14 +118,17 @@ class StdioProcessReadStream(LineReadStream):
             line = await self._lines.read()
             if line is None:
                 return None
+            if isinstance(line, LineTooLong):
+                # Nobody knows what it answers, and somebody may wait for it.
+                text = f"the server sent a line of more than {self._max_line_bytes} bytes"
+                logger.error("Failed to read a message: %s", text)
+                return LastFault(f"{text}; to allow more: StdioServerParameters(max_line_bytes=...)")
             read = self._read_line(line)
             if read is not None:
                 return read
 
-    def _read_line(self, line: bytes | LineTooLong) -> Message | Exception | None:
+    def _read_line(self, line: bytes) -> Message | Exception | None:
         try:
-            if isinstance(line, LineTooLong):
-                raise ValueError("the line is too long")
             value = loads(self._text(line))
             if isinstance(value, list) and value:  # 2025-03-26 base protocol: "Batching"
                 self._batch.extend(cast("list[Any]", value))
@@ -130,8 +137,7 @@ class StdioProcessReadStream(LineReadStream):
             if isinstance(read, Rejection):
                 raise ValueError("the line is JSON, but no JSON-RPC message")
         except (ValueError, RecursionError) as error:
-            shown = "" if isinstance(line, LineTooLong) else repr(line[:_SHOWN_BYTES])
-            logger.error("Failed to parse JSONRPC message from server: %s %s", error, shown)
+            logger.error("Failed to parse JSONRPC message from server: %s %r", error, line[:_SHOWN_BYTES])
             return error
         return read
 
@@ -196,7 +202,7 @@ async def stdio_client(
     process = ServerProcess([server.command, *server.args], env, server.cwd, errlog, lambda: read_stream.end())
     try:
         read_stream = StdioProcessReadStream(
-            LineReader(source(process.stdout)), encoding, server.encoding_error_handler
+            process.stdout, encoding, server.encoding_error_handler, server.max_line_bytes
         )
         write_stream = StdioProcessWriteStream(process.stdin, read_stream, encoding, server.encoding_error_handler)
         try:

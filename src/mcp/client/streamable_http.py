@@ -168,6 +168,11 @@ def streamable_http_client(
     )
 
 
+def plain_transport(url: str) -> StreamableHTTPTransport:
+    """Describe the transport to what a mere URL names: an answer has one limit, whichever form the server chooses."""
+    return StreamableHTTPTransport(url, max_sse_event_size=DEFAULT_MAX_JSON_BODY_SIZE)
+
+
 def create_mcp_http_client(
     headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
 ) -> httpx2.AsyncClient:

@@ -31,7 +31,17 @@ from mcp._protocol.sse import EventTooLargeError
 from mcp.client._http.backend import HTTPResponse, NetworkError, ResumptionError, TransportFailure
 from mcp.client._http.legacy import DEFAULT_MAX_RECONNECTION_ATTEMPTS, HandshakeRefusedError, LegacyLink
 from mcp.client._http.sse_streams import SSELink, SSEStreams
-from mcp.client._http.wire import POST_HEADERS, OnFault, Wire, answers, check_accepted, read_failure, unusable, unwrap
+from mcp.client._http.wire import (
+    POST_HEADERS,
+    OnFault,
+    Wire,
+    answers,
+    check_accepted,
+    read_failure,
+    too_large,
+    unusable,
+    unwrap,
+)
 from mcp_types.jsonrpc import RequestId
 
 logger = logging.getLogger(__name__)
@@ -187,7 +197,7 @@ class HTTPLink:
             try:
                 events = decoder.feed(chunk)
             except EventTooLargeError as error:
-                raise TransportFailure(f"SSE stream failed: {error}") from None
+                raise too_large(error) from None
             for event in events:
                 for message in await self._wire.read_event(event):
                     if isinstance(message, Notification):

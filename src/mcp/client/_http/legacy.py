@@ -35,7 +35,7 @@ from mcp.client._http.background import Background
 from mcp.client._http.legacy_session import LegacySession, SessionLostError
 from mcp.client._http.resumable import DEFAULT_MAX_RECONNECTION_ATTEMPTS, StreamPosition
 from mcp.client._http.standing import StandingStream
-from mcp.client._http.wire import POST_HEADERS, Wire, answers, check_accepted, read_failure, unwrap
+from mcp.client._http.wire import POST_HEADERS, Wire, answers, check_accepted, read_failure, too_large, unwrap
 from mcp.shared.exceptions import MCPError
 from mcp_types.jsonrpc import RequestId
 
@@ -253,7 +253,7 @@ class LegacyLink:
             try:
                 events = decoder.feed(chunk)
             except EventTooLargeError as error:
-                raise TransportFailure(f"SSE stream failed: {error}") from None
+                raise too_large(error) from None
             for event in events:
                 if position.is_known(event):
                     continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from types import TracebackType
 from typing import Any, Final
 from urllib.parse import parse_qs, urljoin, urlsplit
@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from mcp._engine.stream_link import StreamLink
-from mcp._engine.streams import as_model, from_model
+from mcp._engine.streams import LastFault, as_model, from_model
 from mcp._protocol.jsonrpc import (
     ErrorResponse,
     Message,
@@ -113,7 +113,12 @@ class SSEStreams:
         except NetworkError as error:
             self._failure = self._own_error(error)
             logger.debug("The stream broke off: %s", error)
-        except (MCPError, EventTooLargeError, StreamableHTTPError) as error:
+        except EventTooLargeError as error:
+            logger.warning("The stream has failed: %s", error)
+            self._failure = LastFault(f"{error} sse_client(url) has no such limit")
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await self._to_reader.send(self._failure)
+        except (MCPError, StreamableHTTPError) as error:
             self._failure = error
             if self._endpoint is not None:
                 logger.warning("The stream has failed: %s", error)

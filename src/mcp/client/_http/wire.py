@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias, cast
 from urllib.parse import urljoin
 
 from mcp._protocol.jsonrpc import ErrorResponse, Message, Response, loads, read_message
-from mcp._protocol.sse import ServerSentEvent, SSEDecoder
+from mcp._protocol.sse import EventTooLargeError, ServerSentEvent, SSEDecoder
 from mcp.client._http.backend import (
     ConnectError,
     HTTPBackend,
@@ -228,7 +228,10 @@ async def read_body(response: HTTPResponse, limit: int | None) -> bytes:
         pieces.append(chunk)
         size += len(chunk)
         if limit is not None and size > limit:
-            raise unusable(f"The server's answer exceeds the limit of {limit} bytes")
+            raise unusable(
+                f"The server's answer exceeds the limit of {limit} bytes; "
+                "to allow more: streamable_http_client(url, max_json_body_size=...)"
+            )
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
@@ -266,6 +269,13 @@ def check_accepted(response: HTTPResponse) -> bool:
     if kind == "application/json":
         return False
     raise unusable(f"Unexpected content type: {content_type}", data={"httpStatus": response.status})
+
+
+def too_large(error: EventTooLargeError) -> TransportFailure:
+    """The error for a call whose stream cannot be read on."""
+    return TransportFailure(
+        f"SSE stream failed: {error} To allow more: streamable_http_client(url, max_sse_event_size=...)"
+    )
 
 
 def answers(message: Response | ErrorResponse, request_id: RequestId) -> bool:
