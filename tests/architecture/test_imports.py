@@ -55,6 +55,7 @@ DOORS: set[tuple[str, str]] = {
     # Only those who bring a dispatcher of their own, or keep something for each client.
     ("mcp.server.session", "mcp.server.connection"),
     ("mcp.server.mcpserver._serving", "mcp.server.mcpserver._running"),
+    ("mcp.server.mcpserver._serving", "mcp.server.mcpserver._workers"),
     ("mcp.server.mcpserver._serving", "mcp.server._stdio_run"),
     # Only servers that share keys.
     ("mcp.server.request_state", "mcp.server._state_keys"),

@@ -1,4 +1,4 @@
-"""Run `uvicorn` as a user would, in processes of its own."""
+"""Run servers as a user would, in processes of their own."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from tests.programs import ROOT, environment, wait_for_port
 from tests.server.http.serving import PATIENCE
 
 
-class Uvicorn:
-    """A running `uvicorn tests.interaction.fleet_app:app`.
+class ServerProcess:
+    """A running server.
 
     Attributes:
         port: Where it listens.
         log: The lines it wrote so far.
     """
 
-    def __init__(self, *options: str, keys: str | None) -> None:
+    def __init__(self, *arguments: str, keys: str | None = None) -> None:
         env = environment()
         env["PYTHONPATH"] += f":{ROOT}"
         env.pop("STATE_KEYS", None)
         if keys is not None:
             env["STATE_KEYS"] = keys
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "uvicorn", "tests.interaction.fleet_app:app", "--port", "0", *options],
+            [sys.executable, *arguments],
             cwd=ROOT,
             env=env,
             stdin=subprocess.DEVNULL,
@@ -61,6 +61,16 @@ class Uvicorn:
             assert self._news.wait_for(look, 3 * PATIENCE), self.log
         return found[0]
 
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def wait(self) -> int:
+        """Wait until it has ended, and its workers too; returns the exit status."""
+        status = self._process.wait(PATIENCE)
+        self._reader.join(PATIENCE)  # to the end of what any of them writes
+        assert not self._reader.is_alive()
+        return status
+
     def wait_for_port(self) -> None:
         """Wait until connections to the port are taken."""
         wait_for_port(self.port, self._process)
@@ -75,6 +85,25 @@ class Uvicorn:
         self._reader.join(PATIENCE)
         assert self._process.stderr is not None
         self._process.stderr.close()
+
+
+class Uvicorn(ServerProcess):
+    """A running `uvicorn tests.interaction.fleet_app:app`."""
+
+    def __init__(self, *options: str, keys: str | None) -> None:
+        super().__init__("-m", "uvicorn", "tests.interaction.fleet_app:app", "--port", "0", *options, keys=keys)
+
+
+@contextmanager
+def workers(count: int, *options: str) -> Generator[ServerProcess]:
+    """Run `tests.interaction.workers_program` until the end of the block; all workers have started when this yields."""
+    started = ServerProcess("-m", "tests.interaction.workers_program", str(count), *options)
+    try:
+        started.port = int(started.wait_for(r"running on http://127\.0\.0\.1:(\d+)")[1])
+        started.wait_for("is ready", count)
+        yield started
+    finally:
+        started.stop()
 
 
 @contextmanager

@@ -160,10 +160,20 @@ class AESGCMRequestStateCodec:
 
 
 class EphemeralRequestStateCodec(AESGCMRequestStateCodec):
-    """The built-in codec under a random key that is made when it is first needed and ends with the process."""
+    """The built-in codec under a random key that is made when it is first needed and ends with the process.
+
+    Attributes:
+        is_shared: Whether the key was made for several processes.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self.is_shared = False
+
+    def share(self) -> None:
+        """Make the key now, before this process forks into several that need the same."""
+        assert self._sealing_id
+        self.is_shared = True
 
     def __getattr__(self, name: str) -> Any:
         """Make the key: what is looked for here is not there yet."""

@@ -215,6 +215,11 @@ class RequestStateBoundary:
         self._audience = default_audience if security.audience is None else security.audience
         self._clock: Callable[[], float] = time.time
 
+    @property
+    def security(self) -> RequestStateSecurity:
+        """The policy."""
+        return self._security
+
     def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Awaitable[HandlerResult]:
         """Verify, run the rest of the chain, seal; other methods are passed on without a frame of this one's own.
 

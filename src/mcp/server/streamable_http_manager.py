@@ -23,6 +23,7 @@ from mcp._protocol.http_request import (
     negotiate_accept,
 )
 from mcp._protocol.jsonrpc import error_message
+from mcp.server._fleet_check import sign_of_several_workers, warn_of_what_is_not_shared
 from mcp.server._http.asgi import (
     ASGIApp,
     ASGIHeaders,
@@ -196,6 +197,8 @@ class StreamableHTTPSessionManager:
                 "TransportSecuritySettings(allowed_hosts=[...], allowed_origins=[...]) to check them, or "
                 "TransportSecuritySettings(enable_dns_rebinding_protection=False) to say that it is meant"
             )
+        if (sign := sign_of_several_workers()) is not None:
+            warn_of_what_is_not_shared(self.app, sign)
         failure: BaseException | None = None
         async with self.app.lifespan(self.app) as lifespan_context:
             self._modern.lifespan_context = lifespan_context

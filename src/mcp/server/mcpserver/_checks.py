@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
@@ -83,6 +84,24 @@ def check_numbers(page_size: int | None, max_answer_retries: int, max_sync_threa
         raise ValueError(f"max_answer_retries must not be negative, got {max_answer_retries}")
     if max_sync_threads is not None and max_sync_threads < 1:
         raise ValueError(f"max_sync_threads must be a positive number or None, got {max_sync_threads}")
+
+
+def check_workers(workers: object) -> int:
+    """Return the number of workers.
+
+    Raises:
+        ValueError: It is none.
+        RuntimeError: There is more than one, and this system cannot fork.
+    """
+    if type(workers) is not int or workers < 1:
+        raise ValueError(f"workers must be a positive number, got {workers!r}")
+    if workers > 1 and not hasattr(os, "fork"):
+        raise RuntimeError(
+            "run(workers=...) needs a system with fork(). Start several processes instead, for example with "
+            "`uvicorn module:app --workers 4`, and give all of them the same keys: "
+            "MCPServer(request_state_security=RequestStateSecurity.from_env())"
+        )
+    return workers
 
 
 def private_hints(cache_hints: Mapping[CacheableMethod, CacheHint] | None) -> dict[CacheableMethod, CacheHint]:

@@ -6,10 +6,12 @@ import asyncio
 import importlib.util
 import logging
 import math
+import os
 import socket
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 import anyio
@@ -21,11 +23,35 @@ from mcp.server._http.sse_app import SseApp
 
 logger = logging.getLogger(__name__)
 
-_STARTUP_FAILED: Final = 3  # uvicorn's own exit status for it
+STARTUP_FAILED: Final = 3  # uvicorn's own exit status for it
 
 # Seconds beyond the time that running calls have: for their last messages, and for whoever ignores its cancellation.
 _LAST_MESSAGES: Final = 2.0
 _LAST_TASKS: Final = 1.0
+LAST_SECONDS: Final = _LAST_MESSAGES + _LAST_TASKS + 1.0
+"""Seconds beyond the time that running calls have, after which a server has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """What a worker has of the process that started it.
+
+    Attributes:
+        listening: The socket that all workers share.
+        alive: The end of a pipe that the parent closes to stop its workers, and by ending itself.
+    """
+
+    listening: socket.socket
+    alive: int
+
+
+_worker: Worker | None = None
+
+
+def become_worker(worker: Worker) -> None:
+    """Let this process serve as a worker."""
+    global _worker
+    _worker = worker
 
 
 class _Server(uvicorn.Server):
@@ -44,10 +70,17 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        if self.started:
+        if self.started and _worker is not None:
+            asyncio.get_running_loop().add_reader(_worker.alive, self._stop_with_parent, _worker.alive)
+            logger.info("Worker %d is ready", os.getpid())
+        elif self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
             logger.info("MCP server running on %s%s (Press CTRL+C to quit)", url, self._path)
+
+    def _stop_with_parent(self, alive: int) -> None:
+        asyncio.get_running_loop().remove_reader(alive)
+        self.should_exit = True
 
     def _log_started_message(self, listeners: object) -> None:
         """Leave it to the line above, which has the endpoint's path."""
@@ -87,9 +120,9 @@ async def serve_app(app: Starlette, *, host: str, port: int, log_level: str) -> 
     """
     config = uvicorn.Config(app, host=host, port=port, log_config=None, log_level=log_level.lower())
     server = _Server(config, app) if isinstance(app, MCPApp | SseApp) else uvicorn.Server(config)
-    await server.serve()
+    await server.serve(None if _worker is None else [_worker.listening])
     if not server.started:
-        sys.exit(_STARTUP_FAILED)
+        sys.exit(STARTUP_FAILED)
 
 
 def refuse_running_loop(instead: str) -> None:

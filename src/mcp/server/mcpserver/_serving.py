@@ -18,6 +18,7 @@ from mcp.server.lowlevel.server import (
     LifespanResultT,
     Server,
 )
+from mcp.server.mcpserver._checks import check_workers
 from mcp.server.mcpserver._direct import direct_context
 from mcp.server.mcpserver._handlers import Handlers
 from mcp.server.mcpserver.context import Context
@@ -198,12 +199,13 @@ class Serving(Generic[LifespanResultT]):
 
         Args:
             transport: How clients connect.
-            kwargs: The transport's options, as the `run_*_async` methods take them.
+            kwargs: The transport's options, as the `run_*_async` methods take them; and `workers` for
+                `"streamable-http"`, the number of processes that serve, 1 by default.
 
         Raises:
-            ValueError: The transport is unknown.
+            ValueError: The transport is unknown, or `workers` is not positive.
             TypeError: The transport has no such option.
-            RuntimeError: An event loop runs in this thread already.
+            RuntimeError: An event loop runs in this thread already, or the system cannot fork several workers.
         """
         runners: dict[str, Callable[..., Coroutine[Any, Any, None]]] = {
             "stdio": self.run_stdio_async,
@@ -213,8 +215,9 @@ class Serving(Generic[LifespanResultT]):
         if transport not in runners:
             raise ValueError(f"Unknown transport: {transport}")
         runner = runners[transport]
+        workers = check_workers(kwargs.pop("workers", 1)) if transport == "streamable-http" else 1
         try:
-            inspect.signature(runner).bind(**kwargs)
+            options = inspect.signature(runner).bind(**kwargs)
         except TypeError as error:
             raise TypeError(f"MCPServer.{runner.__name__}() {error}") from None
         if transport == "stdio":
@@ -226,7 +229,15 @@ class Serving(Generic[LifespanResultT]):
         from mcp.server.mcpserver._running import refuse_running_loop, run_in_fast_loop
 
         refuse_running_loop(f"await {runner.__name__}(...) instead of run()")
-        run_in_fast_loop(functools.partial(runner, **kwargs))
+        serve = functools.partial(run_in_fast_loop, functools.partial(runner, **kwargs))
+        if workers == 1:
+            serve()
+            return
+        from mcp.server.mcpserver._workers import run_workers
+
+        options.apply_defaults()
+        configure_logging(self.settings.log_level)
+        run_workers(self._lowlevel_server, workers, serve, options.arguments)
 
     async def run_stdio_async(self) -> None:
         """Serve one client on standard input and output until it closes its side."""
