@@ -57,7 +57,8 @@ DOORS: set[tuple[str, str]] = {
     ("mcp.server.mcpserver._serving", "mcp.server.mcpserver._running"),
     ("mcp.server.mcpserver._serving", "mcp.server.mcpserver._workers"),
     ("mcp.server.mcpserver._serving", "mcp.server._stdio_run"),
-    # Only servers that share keys.
+    # Only servers that share keys, or keep large states.
+    ("mcp.server.request_state", "mcp.server._parking"),
     ("mcp.server.request_state", "mcp.server._state_keys"),
     # Few servers have extensions, or ask older clients what their handlers return.
     ("mcp.server._handle", "mcp.server._bridge"),

@@ -24,6 +24,10 @@ AUDIENCE: Final = "audience"
 PRINCIPAL: Final = "principal"
 PRINCIPAL_DRIFT: Final = "principal drift"
 REPLAY: Final = "replay"
+PARKED_MISSING: Final = "parked state missing"
+
+HANDLE_PREFIX: Final = b'{"k":'
+"""What the payload of a token begins with that only says where the state is kept."""
 
 RECORD_MARKER: Final = "mcp:resolvers"
 """The first member of the record that resolvers keep."""
@@ -35,6 +39,21 @@ _DIGEST_BYTES: Final = 16
 _USE_ID_BYTES: Final = 16
 
 Claims = dict[str, Any]
+
+
+def check_audience_name(name: str, audience: object) -> None:
+    """Refuse what is no name of an audience.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It is empty.
+    """
+    if audience is None:
+        return
+    if not isinstance(audience, str):
+        raise TypeError(f"{name} must be a str or None, got {type(audience).__name__}")
+    if not audience:
+        raise ValueError(f"{name} must not be empty: servers with the same keys would accept each other's state")
 
 
 def make_claims(
@@ -100,6 +119,26 @@ def name_use(claims: Claims, payload: bytes) -> None:
     """
     if "n" not in claims:
         claims["n"] = digest(payload)
+
+
+def make_handle(name: str, *, expires: float) -> bytes:
+    """Write the payload that stands for one kept elsewhere, under this name."""
+    return dumps({"k": name, "v": VERSION, "exp": expires})
+
+
+def read_handle(payload: bytes, *, now: float) -> str:
+    """Return the name under which a payload is kept.
+
+    Raises:
+        InvalidRequestState: It is not of this form, or has expired.
+    """
+    claims = _parse(payload)
+    name, version, expires = claims.get("k"), claims.get("v"), claims.get("exp")
+    if not (isinstance(name, str) and type(version) is int and version == VERSION and _is_time(expires)):
+        raise InvalidRequestState(MALFORMED)
+    if now >= expires:
+        raise InvalidRequestState(EXPIRED)
+    return name
 
 
 def read_claims(payload: bytes, *, now: float) -> Claims:

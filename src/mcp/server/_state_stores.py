@@ -1,4 +1,4 @@
-"""What request state needs of stores: that a token is used once."""
+"""What request state needs of stores: that a token is used once. How large states are kept is in `_parking`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from collections.abc import Callable
 from mcp.server import _claims
 from mcp.server._rejections import log_failure, rejection, store_failure
 from mcp.stores.store import Store
+
+
+class StoreDown(Exception):
+    """A store that is needed does not work; the log says why."""
 
 
 def check_store(name: str, store: object, *operations: str) -> None:

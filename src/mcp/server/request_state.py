@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypedDict, ca
 from typing_extensions import Self, Unpack
 
 from mcp.server import _claims
-from mcp.server._rejections import log_failure, logger, rejection
+from mcp.server._rejections import log_failure, logger, rejection, store_failure
 from mcp.server._sealing import (
     MALFORMED,
     SEAL,
@@ -33,7 +33,7 @@ from mcp.server._sealing import (
     EphemeralRequestStateCodec,
     InvalidRequestState,
 )
-from mcp.server._state_stores import check_store, spend
+from mcp.server._state_stores import StoreDown, check_store, spend
 from mcp.server.auth._access_token import principal_components
 from mcp.server.auth.middleware.auth_context import get_access_token, verified_user
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -59,6 +59,9 @@ _NON_STRING: Final = "non-string requestState"
 _CODEC_ERROR: Final = "codec error"
 _PRINCIPAL_ERROR: Final = "principal binding error"
 _LARGE_STATE: Final = 64 * 1024
+DEFAULT_TOKEN_LIMIT: Final = 64 * 1024
+"""How long a token may be, in bytes, before its state is parked."""
+_LEAST_TOKEN_LIMIT: Final = 512
 
 BindPrincipal: TypeAlias = Callable[[ServerRequestContext[Any, Any]], str | None]
 
@@ -100,6 +103,9 @@ class RequestStateOptions(TypedDict, total=False):
     bind_principal: BindPrincipal | None
     audience: str | None
     single_use: Store | None
+    park: Store | None
+    max_token_bytes: int | None
+    compress_parked: bool
 
 
 class RequestStateSecurity:
@@ -116,6 +122,12 @@ class RequestStateSecurity:
         audience: What keeps servers with the same keys apart; the server's name by default.
         single_use: Where used tokens are remembered, so that each is accepted once. Several instances need one that
             they share. Without it, a token may be used again within its time.
+        park: Where large states are kept, sealed, for their time; the token then names the place only. Several
+            instances need one that they share.
+        max_token_bytes: How long a token may be: with `park`, 65536 by default, and longer ones are parked; without it,
+            there is no limit by default, and a state whose token would be longer fails.
+        compress_parked: Whether parked states are compressed before they are sealed. Those who read the store and are
+            clients, too, might then learn from sizes what else is in a state that they fill.
 
     Raises:
         TypeError: An argument is of the wrong type.
@@ -131,6 +143,9 @@ class RequestStateSecurity:
         bind_principal: BindPrincipal | None = authenticated_principal,
         audience: str | None = None,
         single_use: Store | None = None,
+        park: Store | None = None,
+        max_token_bytes: int | None = None,
+        compress_parked: bool = False,
     ) -> None:
         if keys is not None and codec is None:
             codec = AESGCMRequestStateCodec(keys)
@@ -144,14 +159,21 @@ class RequestStateSecurity:
             raise ValueError(f"request-state ttl must be a positive finite number, got {ttl}")
         if bind_principal is not None and not callable(bind_principal):
             raise TypeError(f"bind_principal must be a function or None, got {type(bind_principal).__name__}")
-        _check_audience("RequestStateSecurity(audience=...)", audience)
+        _claims.check_audience_name("RequestStateSecurity(audience=...)", audience)
         if single_use is not None:
             check_store("single_use", single_use, "add_once")
+        if park is not None:
+            check_store("park", park, "put", "get")
+        if max_token_bytes is not None and max_token_bytes < _LEAST_TOKEN_LIMIT:
+            raise ValueError(f"max_token_bytes must be at least {_LEAST_TOKEN_LIMIT}, got {max_token_bytes}")
         self.codec = codec
         self.ttl = ttl
         self.bind_principal = bind_principal
         self.audience = audience
         self.single_use = single_use
+        self.park = park
+        self.max_token_bytes = DEFAULT_TOKEN_LIMIT if max_token_bytes is None and park is not None else max_token_bytes
+        self.compress_parked = compress_parked
 
     @classmethod
     def ephemeral(
@@ -210,7 +232,7 @@ class RequestStateBoundary:
     """
 
     def __init__(self, security: RequestStateSecurity, *, default_audience: str | None) -> None:
-        _check_audience("RequestStateBoundary(default_audience=...)", default_audience)
+        _claims.check_audience_name("RequestStateBoundary(default_audience=...)", default_audience)
         self._security = security
         self._audience = default_audience if security.audience is None else security.audience
         self._clock: Callable[[], float] = time.time
@@ -231,22 +253,24 @@ class RequestStateBoundary:
     async def _guard(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         token = ctx.params.get("requestState") if ctx.params else None
         if token is None:
-            return self._seal_result(ctx, await call_next(ctx), None)
-        claims = self._verify(ctx, token)
-        if isinstance(claims, str):
+            return await self._seal_result(ctx, await call_next(ctx), None)
+        claims = await self._verify(ctx, token)
+        if isinstance(claims, MCPError):
             # Raised here, outside of every `except`, so that no cause with a token in its text is attached.
-            raise rejection(ctx.method, claims)
+            raise claims
         scope = ctx.session.scope
         state, scope.state_is_record = _claims.read_state(claims)
         if self._security.single_use is not None:
             scope.spend_state = functools.partial(spend, self._security.single_use, claims, ctx.method, self._clock)
         inner = ctx.with_params({**(ctx.params or {}), "requestState": state})
-        return self._seal_result(ctx, await call_next(inner), claims["a"])
+        return await self._seal_result(ctx, await call_next(inner), claims["a"])
 
-    def _verify(self, ctx: ServerRequestContext[Any, Any], token: object) -> _claims.Claims | str:
-        """Return what the token says; or, as text, why it is refused."""
+    async def _verify(self, ctx: ServerRequestContext[Any, Any], token: object) -> _claims.Claims | MCPError:
+        """Return what the token says; or the answer to one that is refused."""
         try:
             payload = self._unseal(ctx, token)
+            if payload.startswith(_claims.HANDLE_PREFIX):
+                payload = await self._fetch(ctx, payload)
             claims = _claims.read_claims(payload, now=self._clock())
             _claims.check_request(claims, ctx.method, ctx.params or {}, self._audience)
             _claims.check_principal(claims, self._principal(ctx))
@@ -254,11 +278,19 @@ class RequestStateBoundary:
                 _claims.name_use(claims, payload)
             return claims
         except InvalidRequestState as error:
-            return str(error)
+            return rejection(ctx.method, str(error))
+        except StoreDown:
+            return store_failure()
         except Exception as error:
             # Only arguments that are not JSON come here, which no wire can carry.
             log_failure("requestState verification", ctx.method, error)
-            return _claims.REQUEST_BINDING
+            return rejection(ctx.method, _claims.REQUEST_BINDING)
+
+    async def _fetch(self, ctx: ServerRequestContext[Any, Any], handle: bytes) -> bytes:
+        from mcp.server._parking import fetch
+
+        unseal, now = functools.partial(self._unseal, ctx), self._clock()
+        return await fetch(self._security.park, handle, unseal=unseal, now=now, method=ctx.method)
 
     def _unseal(self, ctx: ServerRequestContext[Any, Any], token: object) -> bytes:
         if not isinstance(token, str):
@@ -292,32 +324,44 @@ class RequestStateBoundary:
         logger.error("bind_principal on %s returned %s, expected str or None", ctx.method, kind)
         raise InvalidRequestState(_PRINCIPAL_ERROR)
 
-    def _seal_result(
+    async def _seal_result(
         self, ctx: ServerRequestContext[Any, Any], result: HandlerResult, arguments_digest: str | None
     ) -> HandlerResult:
         if isinstance(result, dict):
             if result.get("resultType") != "input_required" or not isinstance(result.get("requestState"), str):
                 return result
-            return {**result, "requestState": self._seal(ctx, result["requestState"], arguments_digest)}
+            return {**result, "requestState": await self._seal(ctx, result["requestState"], arguments_digest)}
         if isinstance(result, InputRequiredResult) and result.request_state is not None:
-            token = self._seal(ctx, result.request_state, arguments_digest)
+            token = await self._seal(ctx, result.request_state, arguments_digest)
             return result.model_copy(update={"request_state": token})
         return result
 
-    def _seal(self, ctx: ServerRequestContext[Any, Any], state: str, arguments_digest: str | None) -> str:
-        token = self._try_seal(ctx, state, arguments_digest)
+    async def _seal(self, ctx: ServerRequestContext[Any, Any], state: str, arguments_digest: str | None) -> str:
+        payload = self._make_payload(ctx, state, arguments_digest)
+        token = None if payload is None else self._try_seal(ctx, payload)
+        limit = self._security.max_token_bytes
+        if payload and token and limit is not None and len(token) > limit:
+            token = await self._park(ctx, payload, token)
         if token is None:
             raise MCPError(INTERNAL_ERROR, "Internal error")
         return token
 
-    def _try_seal(self, ctx: ServerRequestContext[Any, Any], state: str, arguments_digest: str | None) -> str | None:
-        if len(state) > _LARGE_STATE:
+    async def _park(self, ctx: ServerRequestContext[Any, Any], payload: bytes, token: str) -> str | None:
+        from mcp.server._parking import park
+
+        seal = functools.partial(self._try_seal, ctx)
+        return await park(self._security, payload, token, seal=seal, now=self._clock(), method=ctx.method)
+
+    def _make_payload(
+        self, ctx: ServerRequestContext[Any, Any], state: str, arguments_digest: str | None
+    ) -> bytes | None:
+        security = self._security
+        if len(state) > _LARGE_STATE and security.park is None:
             logger.warning(
                 "requestState on %s has %d characters; every further round carries it", ctx.method, len(state)
             )
-        security = self._security
         try:
-            payload = _claims.make_claims(
+            return _claims.make_claims(
                 ctx.method,
                 ctx.params or {},
                 state,
@@ -329,11 +373,18 @@ class RequestStateBoundary:
                 principal=self._principal(ctx),
                 use_id=None if security.single_use is None else _claims.make_use_id(),
             )
-            token = cast("object", security.codec.seal(payload))
         except InvalidRequestState as error:
+            logger.error("refusing to seal requestState on %s: %s", ctx.method, error)
+        except Exception as error:
+            log_failure("sealing requestState", ctx.method, error)
+        return None
+
+    def _try_seal(self, ctx: ServerRequestContext[Any, Any], payload: bytes) -> str | None:
+        try:
+            token = cast("object", self._security.codec.seal(payload))
+        except InvalidRequestState:
             # As in `_unseal`: the text of a foreign codec may quote what it was given.
-            reason = _PRINCIPAL_ERROR if str(error) == _PRINCIPAL_ERROR else _CODEC_ERROR
-            logger.error("refusing to seal requestState on %s: %s", ctx.method, reason)
+            logger.error("refusing to seal requestState on %s: %s", ctx.method, _CODEC_ERROR)
             return None
         except Exception as error:
             log_failure("sealing requestState", ctx.method, error)
@@ -342,12 +393,3 @@ class RequestStateBoundary:
             return token
         logger.error("requestState codec.seal on %s returned %s, expected str", ctx.method, type(token).__name__)
         return None
-
-
-def _check_audience(name: str, audience: object) -> None:
-    if audience is None:
-        return
-    if not isinstance(audience, str):
-        raise TypeError(f"{name} must be a str or None, got {type(audience).__name__}")
-    if not audience:
-        raise ValueError(f"{name} must not be empty: servers with the same keys would accept each other's state")
