@@ -251,7 +251,7 @@ def test_the_reasons_reach_the_log_and_nothing_secret_does(port: int, caplog: py
         answers = [
             refused(port, request(body))
             for body in (
-                retry(last_character(token)),
+                retry(TAMPERED["changed in the middle"](token)),
                 retry("r1.nonsense"),
                 retry(token, name="destroy"),
                 retry(7),
