@@ -116,6 +116,10 @@ def test_it_is_kept_for_its_time_and_as_long_as_a_clock_may_be_behind() -> None:
     assert store.ttls == [160.0]
 
 
+def bob(ctx: Any) -> str:
+    return "bob"
+
+
 def test_a_parked_token_belongs_to_its_request_like_any_other() -> None:
     store = Shelf()
     token = mint(parking(store), call_context(), LARGE)
@@ -123,9 +127,7 @@ def test_a_parked_token_belongs_to_its_request_like_any_other() -> None:
     assert reject(parking(store), make_context("tools/call", {"name": "u", "requestState": token})) == "request binding"
     assert reject(parking(store, audience="other"), call_context(requestState=token)) == "audience"
     assert reject(parking(store, now=NOW + 600), call_context(requestState=token)) == "expired"
-    assert reject(parking(store, bind_principal=lambda ctx: "bob"), call_context(requestState=token)) == (
-        "principal drift"
-    )
+    assert reject(parking(store, bind_principal=bob), call_context(requestState=token)) == "principal drift"
 
 
 @pytest.mark.rule("MRTR-41")
