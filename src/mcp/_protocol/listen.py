@@ -7,11 +7,10 @@ from typing import Any, Final, cast
 
 from mcp.shared.subscriptions import (
     SUBSCRIPTION_ID_META_KEY,
-    PromptsListChanged,
     ResourceUpdated,
     ServerEvent,
-    ToolsListChanged,
     event_matches,
+    method_of_event,
 )
 from mcp_types import RequestId, SubscriptionFilter
 
@@ -62,12 +61,7 @@ def to_notification(event: ServerEvent, request_id: RequestId) -> tuple[str, dic
     params: dict[str, Any] = {"_meta": {SUBSCRIPTION_ID_META_KEY: request_id}}
     if isinstance(event, ResourceUpdated):
         params["uri"] = event.uri
-        return "notifications/resources/updated", params
-    if isinstance(event, ToolsListChanged):
-        return "notifications/tools/list_changed", params
-    if isinstance(event, PromptsListChanged):
-        return "notifications/prompts/list_changed", params
-    return "notifications/resources/list_changed", params
+    return method_of_event(event), params
 
 
 def subscription_id_of(params: Mapping[str, Any] | None) -> RequestId | None:

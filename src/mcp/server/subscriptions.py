@@ -6,7 +6,7 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import anyio
 
@@ -22,6 +22,7 @@ from mcp.shared.subscriptions import (
     ToolsListChanged,
     event_matches,
 )
+from mcp.stores.store import StoreError
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -36,6 +37,7 @@ __all__ = [
     "InMemorySubscriptionBus",
     "ListenHandler",
     "PromptsListChanged",
+    "RemoteSubscriptionBus",
     "ResourceUpdated",
     "ResourcesListChanged",
     "ServerEvent",
@@ -72,6 +74,31 @@ class SubscriptionBus(Protocol):
         ...
 
 
+@runtime_checkable
+class RemoteSubscriptionBus(SubscriptionBus, Protocol):
+    """A bus over a broker, whose connection may break.
+
+    A listen stream waits for `ready` before it is acknowledged, and ends when the bus says that events may have been
+    lost: its client listens again and fetches what matters.
+    """
+
+    async def ready(self) -> None:
+        """Wait until events of other processes arrive here.
+
+        Raises:
+            StoreError: They do not.
+        """
+        ...
+
+    def on_loss(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have something called, on the event loop, when events may have been lost.
+
+        Returns:
+            A function that undoes it.
+        """
+        ...
+
+
 class InMemorySubscriptionBus:
     """A bus for one process."""
 
@@ -102,12 +129,13 @@ class InMemorySubscriptionBus:
 class _Subscription:
     """One open listen stream: what it wants, and what it has not been told yet."""
 
-    __slots__ = ("_events", "_limit", "_uris", "_wake", "_wanted", "ended")
+    __slots__ = ("_events", "_limit", "_uris", "_wake", "_wanted", "ended", "forget")
 
     def __init__(self, wanted: SubscriptionFilter, limit: int) -> None:
         self._wanted = wanted
         self._uris = frozenset(wanted.resource_subscriptions or ())
         self.ended = False
+        self.forget: Callable[[], None] | None = None
         self._limit = limit
         self._events: deque[ServerEvent] = deque()
         self._wake: anyio.Event | None = None
@@ -210,11 +238,14 @@ class ListenHandler:
             # Subscribed before the acknowledgement goes out: what happens meanwhile waits behind it, and is not lost.
             unsubscribe = self._bus.subscribe(self._feed(subscription))
             try:
+                await self._connect(subscription)
                 await notify(*acknowledgement(wanted, request_id))
                 while (event := await subscription.next_event()) is not None:
                     await notify(*to_notification(event, request_id))
             finally:
                 _unsubscribe(unsubscribe)
+                if subscription.forget is not None:
+                    subscription.forget()
         finally:
             self._open.discard(subscription)
         return SubscriptionsListenResult.model_validate({"_meta": {SUBSCRIPTION_ID_META_KEY: request_id}})
@@ -227,6 +258,17 @@ class ListenHandler:
     def _check_room(self) -> None:
         if len(self._open) >= self._max_subscriptions:
             raise MCPError(INTERNAL_ERROR, "Subscription limit reached")
+
+    async def _connect(self, subscription: _Subscription) -> None:
+        """Wait for the connection of a bus that has one, and end the stream when that breaks."""
+        if not isinstance(self._bus, RemoteSubscriptionBus):
+            return
+        subscription.forget = self._bus.on_loss(subscription.end)
+        try:
+            await self._bus.ready()
+        except StoreError as error:
+            logger.error("A subscriptions/listen stream cannot be opened: %s", error)
+            raise MCPError(INTERNAL_ERROR, "Changes cannot be watched at the moment; try again later") from None
 
     def _feed(self, subscription: _Subscription) -> Listener:
         def listener(event: ServerEvent) -> None:

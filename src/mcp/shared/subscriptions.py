@@ -75,6 +75,15 @@ def event_from_wire(method: str, params: Mapping[str, Any] | None) -> ServerEven
     return _LIST_EVENTS.get(method)
 
 
+def method_of_event(event: ServerEvent) -> str:
+    """The method of the notification that tells an event."""
+    if isinstance(event, ResourceUpdated):
+        return _UPDATED
+    if isinstance(event, ToolsListChanged):
+        return _TOOLS
+    return _PROMPTS if isinstance(event, PromptsListChanged) else _RESOURCES
+
+
 def event_matches(honored: SubscriptionFilter, uris: frozenset[str], event: ServerEvent) -> bool:
     """Whether a subscription asked for an event.
 

@@ -8,13 +8,15 @@ from mcp.shared._lazy import lazy_names
 
 if TYPE_CHECKING:
     from mcp.stores.memory import MemoryStore as MemoryStore
+    from mcp.stores.redis import RedisStore as RedisStore
     from mcp.stores.store import Store as Store
     from mcp.stores.store import StoreError as StoreError
 
-__all__ = ["MemoryStore", "Store", "StoreError"]
+__all__ = ["MemoryStore", "RedisStore", "Store", "StoreError"]
 
 _HOMES = {
     "MemoryStore": "mcp.stores.memory",
+    "RedisStore": "mcp.stores.redis",
     "Store": "mcp.stores.store",
     "StoreError": "mcp.stores.store",
 }
