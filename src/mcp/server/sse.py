@@ -39,6 +39,7 @@ from mcp.server._http.asgi import (
     send_json,
 )
 from mcp.server._http.legacy import principal_of
+from mcp.server._http.lost_sessions import LostSessions
 from mcp.server._http.outlet import Outlet
 from mcp.server._http.response_stream import ResponseStream
 from mcp.server._http.watch import KEEP_ALIVE_INTERVAL
@@ -151,6 +152,7 @@ class SseServerTransport:
         self._security = SecurityCheck(security_settings)
         self._max_request_body_size = check_body_limit(max_request_body_size)
         self._connections: dict[UUID, _Connection] = {}
+        self._lost = LostSessions()
 
     @asynccontextmanager
     async def connect_sse(
@@ -226,6 +228,7 @@ class SseServerTransport:
         connection = self._connections.get(session_id)
         # A session is no proof of who its client is, and belongs to whoever opened it.
         if connection is None or connection.principal != principal_of(scope):
+            self._lost.report(session_id.hex, is_open=connection is not None)
             return 404, "Could not find session"
         body = await read_body(headers, receive, self._max_request_body_size)
         messages = connection.read(body)

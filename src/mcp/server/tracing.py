@@ -53,10 +53,11 @@ class OpenTelemetryMiddleware:
 def _attributes(ctx: ServerRequestContext[Any, Any]) -> dict[str, str]:
     scope = ctx.session.scope
     network = "tcp" if scope.headers is not None else None if scope.channel is None else "pipe"
-    attributes = attributes_of(
-        ctx.method, ctx.params, version=ctx.protocol_version, request_id=ctx.request_id, network=network
+    return attributes_of(
+        ctx.method,
+        ctx.params,
+        version=ctx.protocol_version,
+        request_id=ctx.request_id,
+        network=network,
+        session_id=getattr(scope.connection, "session_id", None),
     )
-    session_id = getattr(scope.connection, "session_id", None)
-    if session_id is not None:
-        attributes["mcp.session.id"] = session_id
-    return attributes

@@ -41,6 +41,7 @@ def attributes_of(
     version: str | None,
     request_id: RequestId | None,
     network: str | None,
+    session_id: str | None,
 ) -> dict[str, str]:
     """The attributes of a message's span.
 
@@ -50,6 +51,7 @@ def attributes_of(
         version: The protocol revision, once it is known.
         request_id: The id; `None` for a notification.
         network: What carries it, in OpenTelemetry's words; `None` for calls within the process.
+        session_id: The legacy session over HTTP that it belongs to.
     """
     attributes = {"mcp.method.name": method}
     if version is not None:
@@ -58,6 +60,8 @@ def attributes_of(
         attributes["jsonrpc.request.id"] = str(request_id)
     if network is not None:
         attributes["network.transport"] = network
+    if session_id is not None:
+        attributes["mcp.session.id"] = session_id
     target = target_of(method, params)
     if method == "resources/read" and params is not None and isinstance(params.get("uri"), str):
         attributes["mcp.resource.uri"] = params["uri"]

@@ -104,7 +104,12 @@ async def test_an_unknown_session_is_404(method: str, caplog: pytest.LogCaptureF
         refused = await client.send(call("echo"), method=method, mcp_session_id="0" * 32)
         assert error_of(refused) == (404, -32600, NOT_FOUND)
         # Not all of it: an id may be a living one of somebody else.
-        assert "Rejected request with unknown or expired session ID: 00000000…" in caplog.messages
+        (line,) = (line for line in caplog.messages if "session ID" in line)
+        assert line.startswith(
+            "Rejected request with unknown or expired session ID: 00000000…: it has ended or expired"
+        )
+        assert "another instance" in line
+        assert "stateless_http=True" in line
         assert "0" * 9 not in caplog.text
         assert error_of(await client.send(opening(), mcp_session_id="0" * 32))[0] == 404
 

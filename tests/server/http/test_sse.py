@@ -5,13 +5,17 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+import anyio
 import pytest
 from pydantic import BaseModel
+from starlette.applications import Starlette
 
 from mcp._protocol.sse import ServerSentEvent, SSEDecoder
+from mcp.client.client import Client
+from mcp.client.sse import sse_client
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.server import MCPServer
 from mcp.server.sse import SseServerTransport
@@ -68,8 +72,8 @@ class Stream:
         assert self.message()["result"]["protocolVersion"] == version
         post(port, self.endpoint, {"jsonrpc": "2.0", "method": "notifications/initialized"})
 
-    def __init__(self, connection: http.client.HTTPConnection, path: str = "/sse") -> None:
-        connection.request("GET", path, headers={"accept": "text/event-stream"})
+    def __init__(self, connection: http.client.HTTPConnection, path: str = "/sse", **headers: str) -> None:
+        connection.request("GET", path, headers={"accept": "text/event-stream", **headers})
         self.response = connection.getresponse()
         assert self.response.status == 200
         self._decoder = SSEDecoder(None)
@@ -229,3 +233,32 @@ async def test_an_exception_in_the_conversation_leaves_it_as_it_is() -> None:
 def test_an_app_whose_lifespan_does_not_run_says_so() -> None:
     with pytest.raises(ValueError, match="sse_path must start with '/'"):
         _server.sse_app(sse_path="sse")
+
+
+@pytest.mark.rule("HTTP-B-10", "HTTP-B-08")
+async def test_both_old_endpoints_are_hosted_beside_the_new_one() -> None:
+    server = MCPServer("old and new", log_level="ERROR")
+    counted: list[int] = []
+
+    @server.tool()
+    async def count() -> int:
+        """Count the calls of all clients."""
+        counted.append(1)
+        return len(counted)
+
+    new, old = server.streamable_http_app(), server.sse_app()
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        async with new.router.lifespan_context(new), old.router.lifespan_context(old):
+            yield
+
+    with serving(Starlette(routes=[*new.routes, *old.routes], lifespan=lifespan)) as port, anyio.fail_after(20):
+        base = f"http://127.0.0.1:{port}"
+        targets = [(f"{base}/mcp", "auto"), (f"{base}/mcp", "legacy"), (sse_client(f"{base}/sse"), "legacy")]
+        async with AsyncExitStack() as stack:
+            clients = [await stack.enter_async_context(Client(target, mode=mode)) for target, mode in targets]
+            versions = ["2026-07-28", "2025-11-25", "2025-11-25"]
+            assert [client.protocol_version for client in clients] == versions
+            results = [await client.call_tool("count") for client in [*clients, *clients]]
+    assert [result.structured_content for result in results] == [{"result": number} for number in range(1, 7)]

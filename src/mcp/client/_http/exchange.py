@@ -81,6 +81,11 @@ class HTTPLink:
         # A caller's own client stays open when ours closes, so its running requests are ended one by one.
         self._ends_one_by_one = wire.backend.raises_own_errors
 
+    @property
+    def session_id(self) -> str | None:
+        """The session with an older server, for spans; `None` without one."""
+        return self._legacy.session_id
+
     def attach(self, on_request: OnRequest, hear: Hear, on_fault: OnFault | None = None) -> None:
         """Say who answers an older server's requests, who hears what belongs to no request, and who hears of faults."""
         self._legacy.attach(on_request, hear)

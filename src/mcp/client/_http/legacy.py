@@ -85,6 +85,11 @@ class LegacyLink:
             on_lost=self._reopen,
         )
 
+    @property
+    def session_id(self) -> str | None:
+        """The session's id; `None` without one."""
+        return self._session.id
+
     def attach(self, on_request: OnRequest, hear: Hear) -> None:
         """Say who answers the server's requests, and who hears what belongs to no request."""
         self._pipe.attach(on_request, hear)

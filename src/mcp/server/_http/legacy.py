@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Iterable
 from typing import Final
@@ -26,6 +25,7 @@ from mcp._protocol.metadata import unsupported_version
 from mcp.server._handle import HandlerTable
 from mcp.server._http.arrival import IN_FLIGHT, Arrival
 from mcp.server._http.asgi import ASGIHeaders, Receive, Scope, Send, send_body, send_json
+from mcp.server._http.lost_sessions import STATELESS, LostSessions
 from mcp.server._http.outlet import Outlet
 from mcp.server._http.response_stream import ResponseStream, StreamState
 from mcp.server._http.resumable import Storage
@@ -35,10 +35,6 @@ from mcp.server.auth._access_token import principal_components
 from mcp.server.auth.middleware.auth_context import get_access_token, verified_user
 from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ErrorData, RequestId
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
-
-logger = logging.getLogger(__name__)
-
-_SHOWN_OF_ID: Final = 8
 
 _ALLOW_ALL: Final = (b"allow", b"GET, POST, DELETE")
 _ALLOW_POST: Final = (b"allow", b"POST")
@@ -89,6 +85,7 @@ class LegacyEndpoint:
         self._lifespan_context: object = None
         self._host: TaskGroup | None = None
         self._sessions: dict[str, LegacySession] = {}
+        self._lost = LostSessions(STATELESS)
         self._alone = StatelessServing(server)
 
     def start(self, host: TaskGroup, lifespan_context: object) -> None:
@@ -218,9 +215,7 @@ class LegacyEndpoint:
         session = self._sessions.get(session_id)
         # security: a session is no proof of who its client is, and belongs to whoever opened it.
         if session is None or session.is_over or session.principal != principal_of(arrival.http_request.scope):
-            # The id may be a living one that belongs to somebody else: whoever reads the log gets its beginning only.
-            beginning = session_id[:_SHOWN_OF_ID] + "…" * (len(session_id) > _SHOWN_OF_ID)
-            logger.info("Rejected request with unknown or expired session ID: %s", beginning)
+            self._lost.report(session_id, is_open=session is not None and not session.is_over)
             raise _Refusal(404, "Session not found")
         return session
 
