@@ -10,7 +10,7 @@ import gc
 import math
 import weakref
 from collections.abc import Callable
-from typing import Annotated, Any, Generic, Literal, Optional, TypeVar
+from typing import Annotated, Any, Generic, Literal, NewType, Optional, TypeVar
 
 import pytest
 from annotated_types import Ge, Interval, MaxLen, MultipleOf
@@ -166,6 +166,9 @@ CONSTRAINED: list[Any] = [
     Annotated[list[int], Field(min_length=1)],
     Annotated[Point, Field(description="A point.")],
     Annotated[Color, Field(description="A color.")],
+    NewType("UserId", int),
+    list[NewType("Place", Point)],
+    Annotated[NewType("Size", float), Field(ge=0)],
 ]
 
 

@@ -14,13 +14,13 @@ import logging
 import math
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Optional, Union
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, NewType, Optional, Union
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel, computed_field, field_serializer
 from typing_extensions import NotRequired, TypeAliasType, TypedDict
 
-from mcp.server.mcpserver._output import Output, ToolOutput
+from mcp.server.mcpserver._output import InvalidOutput, Output, ToolOutput
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.server import MCPServer
 from mcp.server.mcpserver.utilities.types import Audio, Image
@@ -81,6 +81,17 @@ class Color(enum.Enum):
     RED = "red"
 
 
+class Access(enum.Flag):
+    """Who may."""
+
+    READ = 1
+    WRITE = 2
+
+
+class Untyped(BaseModel):
+    any: Any = None
+
+
 class Pair(NamedTuple):
     left: int
     right: str
@@ -96,6 +107,11 @@ class Named(RootModel[dict[str, int]]):
 
 Blocks = TypeAliasType("Blocks", list[TextContent])
 Count = TypeAliasType("Count", int)
+
+
+Size = NewType("Size", int)
+Sizes = NewType("Sizes", list[Size])
+Place = NewType("Place", Untyped)
 
 
 def output_of(annotation: Any, structured_output: bool | None = None) -> Output:
@@ -459,12 +475,79 @@ async def test_numbers_that_json_cannot_express_are_refused_without_a_schema_as_
         (list[float], [1.0, float("inf")], "the returned value at 'result.1' is not a finite number"),
         (Point, Point(x=1, theSize=float("-inf")), "the returned value at 'theSize' is not a finite number"),
         (dict[str, Any], {"a": {"b": float("nan")}}, "the returned value holds NaN, which is not a finite number"),
+        # Untyped members of models, for which pydantic itself writes `null`.
+        (
+            Untyped,
+            Untyped(any={"b": float("-inf")}),
+            "the returned value holds -Infinity, which is not a finite number",
+        ),
+        (list[Untyped], [Untyped(any=[float("nan")])], "the returned value holds NaN, which is not a finite number"),
+        (Any, Untyped(any=(float("nan"),)), "the returned value holds NaN, which is not a finite number"),
+        (Any, {"a": [None, Untyped(any=float("nan"))]}, "the returned value holds NaN, which is not a finite number"),
     ],
 )
 def test_numbers_that_json_cannot_express_are_refused(annotation: Any, value: Any, text: str) -> None:
-    assert convert(dict[str, Any], {"a": "NaN"})
+    assert convert(dict[str, Any], {"a": "NaN", "b": {1: None}})
+    assert convert(Untyped, Untyped(any=[None, {2, 3.5}, Untyped()]))
     with pytest.raises(Exception, match=f"^{text}$"):
         convert(annotation, value)
+
+
+@pytest.mark.parametrize("annotation", [int, list[int], dict[str, Any]])
+@pytest.mark.parametrize("text_copy", [True, False])
+def test_an_integer_that_readers_would_refuse_is_refused(annotation: Any, text_copy: bool) -> None:
+    def value(number: int) -> Any:
+        return {int: number, list[int]: [number], dict[str, Any]: {"a": -number}}[annotation]
+
+    output = Output("f", annotation, None, text_copy=text_copy)
+    assert output.to_result(value(10**4299))
+    with pytest.raises(InvalidOutput, match="integer with more digits than readers of JSON take"):
+        output.to_result(value(10**4300))
+    assert convert(annotation | str, "1" * 5000)
+
+
+def test_a_key_that_is_no_text_is_refused_rather_than_replaced() -> None:
+    with pytest.raises(InvalidOutput, match="has a key that is no Unicode text"):
+        convert(dict[str, dict[str, int]], {"a": {"\ud800": 1}})
+    result = convert(dict[str, list[Any]], {"\ufffd": [{"\ufffd": "\ufffd"}]})
+    assert isinstance(result, dict)
+    assert result["structuredContent"] == {"\ufffd": [{"\ufffd": "\ufffd"}]}
+
+
+@pytest.mark.parametrize("annotation", [Any, list[Any], dict[str, Any], Untyped])
+def test_a_value_that_contains_itself_is_refused(annotation: Any) -> None:
+    items: list[Any] = []
+    items.append(items)
+    members: dict[str, Any] = {"any": items}
+    value = {Any: items, list[Any]: items, dict[str, Any]: members, Untyped: Untyped(any=items)}[annotation]
+    with pytest.raises(InvalidOutput, match="cannot be expressed as JSON"):
+        convert(annotation, value)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "schema", "value", "sent"),
+    [
+        (Size, {"title": "Result", "type": "integer"}, 1, 1),
+        (Sizes, {"items": {"type": "integer"}, "title": "Result", "type": "array"}, [1], [1]),
+        (Annotated[Place, "metadata"], {"$ref": "#/$defs/Untyped"}, Untyped(any=1), {"any": 1}),
+    ],
+)
+def test_a_new_type_has_the_schema_of_what_it_stands_for(annotation: Any, schema: Any, value: Any, sent: Any) -> None:
+    output = output_of(annotation)
+    assert output.schema is not None
+    assert output.schema["properties"] == {"result": schema}
+    result = output.to_result(value)
+    assert isinstance(result, dict)
+    assert result["structuredContent"] == {"result": sent}
+
+
+def test_flags_are_numbers_since_they_can_be_combined() -> None:
+    output = output_of(list[Access])
+    assert output.schema is not None
+    assert output.schema["$defs"]["Access"] == {"description": "Who may.", "title": "Access", "type": "integer"}
+    result = output.to_result([Access.READ | Access.WRITE])
+    assert isinstance(result, dict)
+    assert result["structuredContent"] == {"result": [3]}
 
 
 @pytest.mark.rule("OUT-20", "OUT-D2", "TOOLS-37")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final, TypeAlias, cast
+from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
 
 import pydantic_core
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, core_schema
 
 JsonSchema: TypeAlias = dict[str, Any]
 
 _DESCRIBING: Final = {"type", "$ref", "const", "enum", "anyOf", "oneOf", "allOf"}
+_PROSE: Final = {"title", "description"}
 _BOUNDS: Final = {"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"}
 
 
@@ -32,6 +34,13 @@ class SchemaGenerator(GenerateJsonSchema):
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
         if kind != "non-serializable-default":
             super().emit_warning(kind, detail)
+
+    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchema:
+        """Describe an enumeration; flags as integers, since they can be combined."""
+        described = super().enum_schema(schema)
+        if issubclass(schema["cls"], enum.Flag):
+            described = {"type": "integer", **{name: described[name] for name in _PROSE & described.keys()}}
+        return described
 
     def encode_default(self, dft: Any) -> Any:
         if dft is None or type(dft) in (int, bool):
@@ -103,20 +112,22 @@ def accepts_text(schema: object, definitions: Mapping[str, object], depth: int =
     return kind is None or kind == "string" or (isinstance(kind, list) and "string" in kind)
 
 
-def may_hold_floats(schema: object) -> bool:
-    """Whether a value of this schema may hold a float, and so something that JSON cannot express."""
+def may_hold(schema: object, kind: Literal["number", "object"]) -> bool:
+    """Whether a value of this schema may hold a number that is no integer, or an object whose keys nobody chose."""
     if isinstance(schema, bool):
         return schema
     if not isinstance(schema, dict):
         return False
     schema = cast("JsonSchema", schema)
-    kind = schema.get("type")
-    is_open_object = kind == "object" and "properties" not in schema and "additionalProperties" not in schema
-    is_open_array = kind == "array" and "items" not in schema and "prefixItems" not in schema
-    if kind == "number" or is_open_object or is_open_array or not _DESCRIBING & schema.keys():
+    found = schema.get("type")
+    is_open_object = found == "object" and "properties" not in schema and "additionalProperties" not in schema
+    is_open_array = found == "array" and "items" not in schema and "prefixItems" not in schema
+    if is_open_object or is_open_array or not _DESCRIBING & schema.keys():
+        return True
+    if found == kind and (kind == "number" or schema.get("additionalProperties", False) is not False):
         return True
     parts: list[object] = [*schema.get("properties", {}).values(), *schema.get("$defs", {}).values()]
     for several in ("prefixItems", "anyOf", "oneOf", "allOf"):
         parts += schema.get(several, ())
     parts += [schema[one] for one in ("items", "additionalProperties") if one in schema]
-    return any(map(may_hold_floats, parts))
+    return any(may_hold(part, kind) for part in parts)

@@ -11,7 +11,7 @@ import enum
 import math
 import types
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, Union, cast, get_args, get_origin
+from typing import Any, Final, Literal, NamedTuple, NewType, TypeAlias, Union, cast, get_args, get_origin
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, TypeAdapter
@@ -99,7 +99,7 @@ def _known(annotation: object, leaf: _Leaf) -> Known | None:
         return Known(dict(plain[1]), plain[0])
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is None:
-        return leaf(annotation)
+        return _known(annotation.__supertype__, leaf) if isinstance(annotation, NewType) else leaf(annotation)
     if origin is Literal:
         return _literal(arguments)
     if origin is Union or origin is types.UnionType:

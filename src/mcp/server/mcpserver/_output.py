@@ -8,12 +8,13 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import re
 from collections.abc import Callable, Coroutine
-from typing import Any, cast
+from typing import Any, Final, NoReturn, cast
 
 import pydantic_core
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, SchemaSerializer, core_schema
 
 from mcp._protocol.codec import WireResult
 from mcp.server.mcpserver._json_schema import JsonSchema
@@ -32,6 +33,10 @@ from mcp_types import (
 
 BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
 
+_NO_JSON: Final = "the returned value cannot be expressed as JSON"
+_MANY_DIGITS: Final = re.compile(r"\d{4301}")  # Python reads no longer numbers from texts, unless told to
+_AS_IT_IS: Final = SchemaSerializer(core_schema.any_schema())
+
 ToolOutput = WireResult | CallToolResult | InputRequiredResult
 """A result: in wire form, or one that the tool built itself."""
 
@@ -44,18 +49,21 @@ def text_of(value: object) -> str:
     """The JSON text of a value, for a reader: two spaces of indent, non-ASCII kept.
 
     Raises:
-        InvalidOutput: It holds bytes that are no text, or numbers that JSON does not have.
+        InvalidOutput: It holds bytes that are no text, itself, or numbers that JSON or its readers do not have.
     """
     text = _json_text(value)
-    if "NaN" in text or "Infinity" in text:  # perhaps in a string
-        json.loads(text, parse_constant=_refuse_constant)
+    if "NaN" in text or "Infinity" in text or _MANY_DIGITS.search(text):  # perhaps in a string
+        json.loads(text, parse_constant=_refuse_constant, parse_int=_refuse_long_number)
+    if "null" in text:
+        # Untyped members of models: pydantic has put `null` in place of NaN already.
+        _refuse_replaced(_AS_IT_IS.to_python(value), pydantic_core.from_json(text))
     return text
 
 
 def _json_text(value: object) -> str:
     try:
         return pydantic_core.to_json(value, indent=2, fallback=repr, inf_nan_mode="constants").decode()
-    except PydanticSerializationError as error:
+    except (ValueError, RecursionError) as error:
         return _text_with_surrogates(value, error)
 
 
@@ -63,8 +71,8 @@ def _text_with_surrogates(value: object, reason: Exception) -> str:
     """The same for what pydantic cannot write: lone surrogates have no UTF-8 form, but JSON text may hold them."""
     try:
         return json.dumps(value, indent=2, ensure_ascii=False, default=_jsonable)
-    except (TypeError, ValueError):
-        raise InvalidOutput("the returned value cannot be expressed as JSON") from reason
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidOutput(_NO_JSON) from reason
 
 
 def _jsonable(value: object) -> object:
@@ -75,13 +83,24 @@ def to_blocks(value: object) -> list[dict[str, Any]]:
     """Turn a returned value into content blocks in wire form."""
     if value is None:
         return []
-    if isinstance(value, (list, tuple)):
-        blocks: list[dict[str, Any]] = []
-        for item in cast("list[object]", value):
+    blocks: list[dict[str, Any]] = []
+    try:
+        _add_blocks(blocks, value)
+    except RecursionError as error:
+        raise InvalidOutput(_NO_JSON) from error
+    return blocks
+
+
+def _add_blocks(blocks: list[dict[str, Any]], value: object) -> None:
+    if not isinstance(value, (list, tuple)):
+        blocks.append(to_block(value))
+        return
+    for item in cast("list[object]", value):
+        if item is None:
             # OUT-D7: an item that vanishes would make text and structured value disagree.
-            blocks += [_text("null")] if item is None else to_blocks(item)
-        return blocks
-    return [to_block(value)]
+            blocks.append(_text("null"))
+        else:
+            _add_blocks(blocks, item)
 
 
 def to_block(value: object) -> dict[str, Any]:
@@ -160,8 +179,8 @@ class Output:
         if inspect.iscoroutine(cast("object", value)):
             to_block(value)  # refuses it, by a better text than the schema's
         structured = self._dump(shape, value)  # first, since it can say where something is wrong
-        content = to_blocks(value) if self._text_copy else []
-        return WireResult(content=content, structuredContent=structured, isError=False)
+        content = to_blocks(value)  # which also finds what JSON cannot express
+        return WireResult(content=content if self._text_copy else [], structuredContent=structured, isError=False)
 
     def _model(self, value: Any) -> ToolOutput:
         """The short way for an instance of the declared model: it was validated when it was made."""
@@ -173,9 +192,8 @@ class Output:
         structured = value.model_dump(mode="json", by_alias=True)
         if shape.may_hold_floats:
             _refuse_non_finite(structured)
-            text_of(value)  # and untyped members, where pydantic has put `null` in their place already
-        content = [_text(text_of(value))] if self._text_copy else []
-        return WireResult(content=content, structuredContent=structured, isError=False)
+        text = text_of(value)  # which also finds what JSON cannot express
+        return WireResult(content=[_text(text)] if self._text_copy else [], structuredContent=structured, isError=False)
 
     def _hand_built(self, value: Any) -> ToolOutput:
         """A result that the tool built itself; its structured content has to fit the declared schema."""
@@ -186,7 +204,9 @@ class Output:
         shape = self._shape
         if shape is None or value.is_error or shape.schema is None:
             return value
-        return value.model_copy(update={"structured_content": self._dump(shape, value.structured_content, built=True)})
+        structured = self._dump(shape, value.structured_content, built=True)
+        text_of(structured)
+        return value.model_copy(update={"structured_content": structured})
 
     def _dump(self, shape: Shape, value: object, *, built: bool = False) -> Any:
         if self._adapter is None:
@@ -198,11 +218,15 @@ class Output:
             structured = adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True)
         except ValidationError as error:
             raise InvalidOutput(_explain(error)) from error
-        except (PydanticSerializationError, UnicodeError) as error:  # the latter: surrogates in keys, bytes
-            raise InvalidOutput("the returned value cannot be expressed as JSON") from error
+        except (ValueError, RecursionError) as error:  # surrogates in keys, bytes, what contains itself
+            raise InvalidOutput(_NO_JSON) from error
         if shape.may_hold_floats:
             _refuse_non_finite(structured)
-            text_of(value)  # and untyped members, where pydantic has put `null` in their place already
+        if shape.may_have_any_keys and _has_replaced_keys(structured):
+            try:
+                pydantic_core.to_json(value, fallback=repr)
+            except PydanticSerializationError as error:
+                raise InvalidOutput("the returned value has a key that is no Unicode text") from error
         return structured
 
 
@@ -220,9 +244,11 @@ def _scalar_conversion(kind: type, otherwise: Callable[[Any], ToolOutput]) -> Ca
     def convert(value: Any) -> ToolOutput:
         if type(value) is not kind:
             return otherwise(value)
-        return WireResult(
-            content=[{"type": "text", "text": to_text(value)}], structuredContent={"result": value}, isError=False
-        )
+        try:
+            text = to_text(value)
+        except ValueError:
+            _refuse_long_number("")
+        return WireResult(content=[{"type": "text", "text": text}], structuredContent={"result": value}, isError=False)
 
     return convert
 
@@ -240,8 +266,40 @@ def _refuse_non_finite(value: object, where: str = "") -> None:
             _refuse_non_finite(item, f"{where}.{index}" if where else str(index))
 
 
+def _has_replaced_keys(value: object) -> bool:
+    """Whether a key may have held lone surrogates: pydantic replaces those without a word."""
+    if isinstance(value, dict):
+        return any(
+            "\ufffd" in key or _has_replaced_keys(item) for key, item in cast("dict[str, object]", value).items()
+        )
+    return isinstance(value, list) and any(map(_has_replaced_keys, cast("list[object]", value)))
+
+
 def _refuse_constant(constant: str) -> None:
     raise InvalidOutput(f"the returned value holds {constant}, which is not a finite number")
+
+
+def _refuse_long_number(digits: str) -> NoReturn:
+    raise InvalidOutput(
+        "the returned value holds an integer with more digits than readers of JSON take; make it a text"
+    )
+
+
+def _refuse_replaced(value: object, written: object) -> None:
+    """Refuse numbers that JSON does not have where `null` was written for them."""
+    if isinstance(value, float):
+        if written is None and not math.isfinite(value):
+            _refuse_constant(json.dumps(value))
+        return
+    if isinstance(value, dict) and isinstance(written, dict):
+        values = cast("dict[object, object]", value).values()
+        pairs = zip(values, cast("dict[str, object]", written).values(), strict=False)
+    elif isinstance(value, (list, tuple, set, frozenset)) and isinstance(written, list):
+        pairs = zip(cast("list[object]", value), cast("list[object]", written), strict=False)
+    else:
+        return
+    for inner, inner_written in pairs:
+        _refuse_replaced(inner, inner_written)
 
 
 def _explain(error: ValidationError) -> str:

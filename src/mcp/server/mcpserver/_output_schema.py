@@ -22,7 +22,7 @@ from mcp.server.mcpserver._json_schema import (
     JsonSchema,
     SchemaGenerator,
     as_published,
-    may_hold_floats,
+    may_hold,
     title_of,
 )
 from mcp.server.mcpserver._known_schemas import plain_schema
@@ -50,6 +50,8 @@ _typed_dict: Final = cast("Callable[[str, dict[str, Any]], Any]", TypedDict)
 _UNION_ORIGINS: Final = (Union, types.UnionType)
 # `type X = ...` makes a `typing.TypeAliasType`, which is not always the one of typing_extensions.
 _ALIASES: Final[tuple[type, ...]] = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
+# A named type counts as a value of its own, whatever it stands for.
+_NAMES: Final = (*_ALIASES, typing.NewType)
 _QUALIFIERS: Final = (typing.Final, ClassVar)
 
 
@@ -62,13 +64,17 @@ class Shape:
         model: The pydantic model, if it is an unwrapped one.
     """
 
-    __slots__ = ("_annotation", "_function", "_schema", "_wrapped", "hand_built", "may_hold_floats", "model", "scalar")
+    __slots__ = (
+        "_annotation", "_function", "_schema", "_wrapped",
+        "hand_built", "may_have_any_keys", "may_hold_floats", "model", "scalar",
+    )  # fmt: skip
 
     def __init__(self, function: str, annotation: Any, *, wrapped: bool, hand_built: bool) -> None:
         self.hand_built = hand_built
         self.model: type[BaseModel] | None = None
         self.scalar: type | None = None
         self.may_hold_floats = True
+        self.may_have_any_keys = True
         self._function = function
         self._annotation = annotation
         self._wrapped = wrapped
@@ -122,7 +128,8 @@ class Shape:
                 return None
         if get_origin(self._annotation) is dict and not self._wrapped:
             schema = {**schema, "title": f"{self._function}DictOutput"}
-        self.may_hold_floats = may_hold_floats(schema)
+        self.may_hold_floats = may_hold(schema, "number")
+        self.may_have_any_keys = may_hold(schema, "object")
         return schema
 
 
@@ -188,7 +195,7 @@ def _read(function: str, annotation: Any, *, explicit: bool) -> Shape | None:
 def _shape(function: str, annotation: Any, *, hand_built: bool) -> Shape | None:
     bare = _strip(annotation)
     origin = get_origin(bare)
-    if isinstance(bare, _ALIASES):
+    if isinstance(bare, _NAMES):
         return Shape(function, annotation, wrapped=True, hand_built=hand_built)
     if bare is None or bare is types.NoneType:
         return Shape(function, None, wrapped=True, hand_built=hand_built)
