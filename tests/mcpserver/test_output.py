@@ -18,6 +18,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, NewType
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel, computed_field, field_serializer
+from pydantic_core import PydanticSerializationError
 from typing_extensions import NotRequired, TypeAliasType, TypedDict
 
 from mcp.server.mcpserver._output import InvalidOutput, Output, ToolOutput
@@ -90,6 +91,10 @@ class Access(enum.Flag):
 
 class Untyped(BaseModel):
     any: Any = None
+
+
+class Binary(BaseModel):
+    data: bytes
 
 
 class Pair(NamedTuple):
@@ -522,6 +527,26 @@ def test_a_value_that_contains_itself_is_refused(annotation: Any) -> None:
     value = {Any: items, list[Any]: items, dict[str, Any]: members, Untyped: Untyped(any=items)}[annotation]
     with pytest.raises(InvalidOutput, match="cannot be expressed as JSON"):
         convert(annotation, value)
+
+
+class Faulty(BaseModel):
+    x: int = 1
+
+    @field_serializer("x")
+    def fail(self, value: int) -> int:
+        raise KeyError("secret")
+
+
+@pytest.mark.parametrize("annotation", [Any, Faulty, list[Faulty]])
+def test_a_serializer_that_fails_is_a_fault_of_the_server(annotation: Any) -> None:
+    with pytest.raises(PydanticSerializationError, match="secret"):  # which is masked, and logged with its traceback
+        convert(annotation, [Faulty()] if annotation == list[Faulty] else Faulty())
+
+
+@pytest.mark.parametrize("annotation", [Any, Binary])
+def test_bytes_of_a_model_that_are_no_text_are_refused(annotation: Any) -> None:
+    with pytest.raises(InvalidOutput, match="cannot be expressed as JSON"):
+        convert(annotation, Binary(data=b"\xff"))
 
 
 @pytest.mark.parametrize(

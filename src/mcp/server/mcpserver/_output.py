@@ -33,7 +33,6 @@ from mcp_types import (
 
 BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
 
-_NO_JSON: Final = "the returned value cannot be expressed as JSON"
 _MANY_DIGITS: Final = re.compile(r"\d{4301}")  # Python reads no longer numbers from texts, unless told to
 _AS_IT_IS: Final = SchemaSerializer(core_schema.any_schema())
 
@@ -63,16 +62,16 @@ def text_of(value: object) -> str:
 def _json_text(value: object) -> str:
     try:
         return pydantic_core.to_json(value, indent=2, fallback=repr, inf_nan_mode="constants").decode()
-    except (ValueError, RecursionError) as error:
-        return _text_with_surrogates(value, error)
+    except (ValueError, RecursionError):
+        return _text_with_surrogates(value)
 
 
-def _text_with_surrogates(value: object, reason: Exception) -> str:
+def _text_with_surrogates(value: object) -> str:
     """The same for what pydantic cannot write: lone surrogates have no UTF-8 form, but JSON text may hold them."""
     try:
         return json.dumps(value, indent=2, ensure_ascii=False, default=_jsonable)
-    except (TypeError, ValueError, RecursionError):
-        raise InvalidOutput(_NO_JSON) from reason
+    except (TypeError, ValueError, RecursionError) as error:
+        _refuse_unwritable(error)
 
 
 def _jsonable(value: object) -> object:
@@ -87,7 +86,7 @@ def to_blocks(value: object) -> list[dict[str, Any]]:
     try:
         _add_blocks(blocks, value)
     except RecursionError as error:
-        raise InvalidOutput(_NO_JSON) from error
+        _refuse_unwritable(error)
     return blocks
 
 
@@ -189,7 +188,10 @@ class Output:
         if shape.model is None or not isinstance(value, shape.model) or shape.schema is None or shape.wrapped:
             return self._structured(value)
         # by the value's own class: a subclass keeps its further fields
-        structured = value.model_dump(mode="json", by_alias=True)
+        try:
+            structured = value.model_dump(mode="json", by_alias=True)
+        except (ValueError, RecursionError) as error:
+            _refuse_unwritable(error)
         if shape.may_hold_floats:
             _refuse_non_finite(structured)
         text = text_of(value)  # which also finds what JSON cannot express
@@ -218,8 +220,8 @@ class Output:
             structured = adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True)
         except ValidationError as error:
             raise InvalidOutput(_explain(error)) from error
-        except (ValueError, RecursionError) as error:  # surrogates in keys, bytes, what contains itself
-            raise InvalidOutput(_NO_JSON) from error
+        except (ValueError, RecursionError) as error:
+            _refuse_unwritable(error)
         if shape.may_hold_floats:
             _refuse_non_finite(structured)
         if shape.may_have_any_keys and _has_replaced_keys(structured):
@@ -251,6 +253,13 @@ def _scalar_conversion(kind: type, otherwise: Callable[[Any], ToolOutput]) -> Ca
         return WireResult(content=[{"type": "text", "text": text}], structuredContent={"result": value}, isError=False)
 
     return convert
+
+
+def _refuse_unwritable(error: Exception) -> NoReturn:
+    """Refuse what cannot be written: surrogates in keys, bytes, what contains itself or is nested too deeply."""
+    if error.__cause__ is not None:
+        raise error  # a serializer of the author's has failed, which belongs into the log
+    raise InvalidOutput("the returned value cannot be expressed as JSON") from error
 
 
 def _refuse_non_finite(value: object, where: str = "") -> None:
