@@ -1,61 +1,12 @@
 """What every message of the protocol is made of."""
 
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Literal
+from typing import Annotated, Any, ClassVar, Generic, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, Field
 from typing_extensions import NotRequired, TypedDict, TypeVar
 
-DEFAULT_NEGOTIATED_VERSION: Final[str] = "2025-03-26"
-"""The revision of a legacy HTTP request that does not name one."""
-
-PROTOCOL_VERSION_META_KEY: Final[str] = "io.modelcontextprotocol/protocolVersion"
-"""`_meta` key of a modern request: the revision it is written in."""
-CLIENT_CAPABILITIES_META_KEY: Final[str] = "io.modelcontextprotocol/clientCapabilities"
-"""`_meta` key of a modern request: what its client can do."""
-CLIENT_INFO_META_KEY: Final[str] = "io.modelcontextprotocol/clientInfo"
-"""`_meta` key of a modern request: who its client is."""
-LOG_LEVEL_META_KEY: Final[str] = "io.modelcontextprotocol/logLevel"
-"""`_meta` key of a modern request: the least level of log messages it wants."""
-SERVER_INFO_META_KEY: Final[str] = "io.modelcontextprotocol/serverInfo"
-"""`_meta` key of a modern result: who its server is."""
-
-ResultType = Literal["complete", "input_required"] | str
-"""How to read a result: the two core types, or one that an extension defines."""
-
-CORE_RESULT_TYPES: Final[frozenset[str]] = frozenset({"complete", "input_required"})
-"""The result types that need no extension."""
-
-ProgressToken = str | int
-"""What pairs progress notifications with the request that wants them."""
-
-
-# The same few names come up in many classes.
-_camel = cache(to_camel)
-
-
-def _alias(name: str) -> str:
-    return name if name.isalpha() and name.islower() else _camel(name)
-
-
-class MCPModel(BaseModel):
-    """Base of every protocol type: camelCase on the wire, snake_case in Python, unknown members ignored."""
-
-    # Deferred, because most programs use few of the types and building a validator costs far more than the class.
-    model_config = ConfigDict(alias_generator=_alias, populate_by_name=True, defer_build=True)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            try:
-                return super().__getattr__(name)  # private attributes
-            except AttributeError as error:
-                for field, info in type(self).model_fields.items():
-                    if info.alias == name:
-                        hint = f"in Python its name is {field!r}, and {name!r} on the wire"
-                        raise AttributeError(f"{error}: {hint}", name=name, obj=self) from None
-                raise
+from mcp_types._model import MCPModel
+from mcp_types._vocabulary import ProgressToken, ResultType
 
 
 class TaskMetadata(MCPModel):
@@ -169,26 +120,16 @@ class CacheableResult(Result):
 
 
 __all__ = [
-    "CLIENT_CAPABILITIES_META_KEY",
-    "CLIENT_INFO_META_KEY",
-    "CORE_RESULT_TYPES",
-    "DEFAULT_NEGOTIATED_VERSION",
-    "LOG_LEVEL_META_KEY",
-    "PROTOCOL_VERSION_META_KEY",
-    "SERVER_INFO_META_KEY",
     "CacheableResult",
     "EmptyResult",
-    "MCPModel",
     "Notification",
     "NotificationParams",
     "PaginatedRequest",
     "PaginatedRequestParams",
     "PaginatedResult",
-    "ProgressToken",
     "Request",
     "RequestParams",
     "RequestParamsMeta",
     "Result",
-    "ResultType",
     "TaskMetadata",
 ]

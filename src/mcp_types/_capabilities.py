@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mcp_types._base import MCPModel
+from mcp_types._model import MCPModel
 
 
 class RootsCapability(MCPModel):

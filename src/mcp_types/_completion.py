@@ -4,7 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mcp_types._base import MCPModel, Request, RequestParams, Result, ResultType
+from mcp_types._base import Request, RequestParams, Result
+from mcp_types._model import MCPModel
+from mcp_types._vocabulary import ResultType
 
 
 class ResourceTemplateReference(MCPModel):

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from mcp_types._base import MCPModel
 from mcp_types._identity import Annotations
+from mcp_types._model import MCPModel
 from mcp_types._resources import AnyResourceContents, Resource
 
 

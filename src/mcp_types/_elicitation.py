@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import Discriminator, Tag
 
-from mcp_types._base import MCPModel, Notification, NotificationParams, Request, RequestParams, Result, TaskMetadata
+from mcp_types._base import Notification, NotificationParams, Request, RequestParams, Result, TaskMetadata
+from mcp_types._model import MCPModel
 
 ElicitRequestedSchema = dict[str, Any]
 """JSON Schema of a form: an object whose properties are all plain values."""

@@ -1,16 +1,11 @@
 """Who is who: names, icons, roles, and notes on whom something is for."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from mcp_types._base import MCPModel
-
-IconTheme = Literal["light", "dark"]
-"""The background an icon is drawn for."""
-
-Role = Literal["user", "assistant"]
-"""Who speaks in a conversation."""
+from mcp_types._model import MCPModel
+from mcp_types._vocabulary import IconTheme, Role
 
 
 class BaseMetadata(MCPModel):
@@ -59,4 +54,4 @@ class Annotations(MCPModel):
     """When it last changed, as an ISO 8601 time."""
 
 
-__all__ = ["Annotations", "BaseMetadata", "Icon", "IconTheme", "Implementation", "Role"]
+__all__ = ["Annotations", "BaseMetadata", "Icon", "Implementation"]

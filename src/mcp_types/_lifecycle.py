@@ -4,23 +4,12 @@ from typing import Any, Literal
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
-from mcp_types._base import (
-    CacheableResult,
-    MCPModel,
-    Notification,
-    NotificationParams,
-    ProgressToken,
-    Request,
-    RequestParams,
-    Result,
-    ResultType,
-)
+from mcp_types._base import CacheableResult, Notification, NotificationParams, Request, RequestParams, Result
 from mcp_types._capabilities import ClientCapabilities, ServerCapabilities
+from mcp_types._envelopes import RequestId
 from mcp_types._identity import Implementation
-from mcp_types.jsonrpc import RequestId
-
-LoggingLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
-"""How serious a log message is, the least serious first (RFC 5424)."""
+from mcp_types._model import MCPModel
+from mcp_types._vocabulary import LoggingLevel, ProgressToken, ResultType
 
 
 class InitializeRequestParams(RequestParams):
@@ -173,7 +162,6 @@ __all__ = [
     "InitializeRequestParams",
     "InitializeResult",
     "InitializedNotification",
-    "LoggingLevel",
     "LoggingMessageNotification",
     "LoggingMessageNotificationParams",
     "PingRequest",

@@ -4,18 +4,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from mcp_types._base import (
-    CacheableResult,
-    MCPModel,
-    Notification,
-    NotificationParams,
-    PaginatedRequest,
-    PaginatedResult,
-    Result,
-    ResultType,
-)
+from mcp_types._base import CacheableResult, Notification, NotificationParams, PaginatedRequest, PaginatedResult, Result
 from mcp_types._content import AnyContentBlock
-from mcp_types._identity import BaseMetadata, Icon, Role
+from mcp_types._identity import BaseMetadata, Icon
+from mcp_types._model import MCPModel
+from mcp_types._vocabulary import ResultType, Role
 
 
 class PromptArgument(BaseMetadata):

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from mcp_types._base import MCPModel, Notification, NotificationParams, Request, RequestParams, Result
+from mcp_types._base import Notification, NotificationParams, Request, RequestParams, Result
+from mcp_types._model import MCPModel
 
 if TYPE_CHECKING:
     from pydantic import FileUrl, GetCoreSchemaHandler

@@ -4,10 +4,11 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Discriminator, Field, Tag
 
-from mcp_types._base import MCPModel, Request, RequestParams, Result, TaskMetadata
+from mcp_types._base import Request, RequestParams, Result, TaskMetadata
 from mcp_types._content import AnySamplingContent, AnySamplingMessageContentBlock, SamplingMessageContentBlock
-from mcp_types._identity import Role
+from mcp_types._model import MCPModel
 from mcp_types._tools import Tool, ToolChoice
+from mcp_types._vocabulary import Role
 
 IncludeContext = Literal["none", "thisServer", "allServers"]
 """Whose context a model gets along with a question."""

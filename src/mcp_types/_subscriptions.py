@@ -2,7 +2,9 @@
 
 from typing import Literal
 
-from mcp_types._base import MCPModel, Notification, NotificationParams, Request, RequestParams, Result, ResultType
+from mcp_types._base import Notification, NotificationParams, Request, RequestParams, Result
+from mcp_types._model import MCPModel
+from mcp_types._vocabulary import ResultType
 
 
 class SubscriptionFilter(MCPModel):

@@ -5,7 +5,6 @@ from typing import Any, Literal
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from mcp_types._base import (
-    MCPModel,
     Notification,
     NotificationParams,
     PaginatedRequest,
@@ -14,6 +13,7 @@ from mcp_types._base import (
     RequestParams,
     Result,
 )
+from mcp_types._model import MCPModel
 
 TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
 """Where a task stands."""

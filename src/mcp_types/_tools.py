@@ -4,18 +4,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from mcp_types._base import (
-    CacheableResult,
-    MCPModel,
-    Notification,
-    NotificationParams,
-    PaginatedRequest,
-    PaginatedResult,
-    Result,
-    ResultType,
-)
-from mcp_types._content import AnyContentBlock
 from mcp_types._identity import BaseMetadata, Icon
+from mcp_types._model import MCPModel
 
 
 class ToolAnnotations(MCPModel):
@@ -63,45 +53,9 @@ class ToolChoice(MCPModel):
     """`auto` leaves it to the model, `required` demands at least one call, `none` forbids any. Unset means `auto`."""
 
 
-class ListToolsRequest(PaginatedRequest):
-    """Asks which tools there are."""
-
-    method: Literal["tools/list"] = "tools/list"
-
-
-class ListToolsResult(PaginatedResult, CacheableResult):
-    """A page of the list of tools."""
-
-    tools: list[Tool]
-    result_type: ResultType = "complete"
-
-
-class CallToolResult(Result):
-    """What a tool has answered."""
-
-    content: list[AnyContentBlock]
-    """The answer for a model to read."""
-    structured_content: Any = None
-    """The answer for programs to read: a JSON object, on modern revisions any JSON value."""
-    is_error: bool = False
-    """Whether the tool failed. The content then says why, so that a model can do better."""
-    result_type: ResultType = "complete"
-
-
-class ToolListChangedNotification(Notification):
-    """Tells that the list of tools changed."""
-
-    method: Literal["notifications/tools/list_changed"] = "notifications/tools/list_changed"
-    params: NotificationParams | None = None
-
-
 __all__ = [
-    "CallToolResult",
-    "ListToolsRequest",
-    "ListToolsResult",
     "Tool",
     "ToolAnnotations",
     "ToolChoice",
     "ToolExecution",
-    "ToolListChangedNotification",
 ]

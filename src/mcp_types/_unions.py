@@ -23,7 +23,7 @@ from mcp_types._lifecycle import (
     SetLevelRequest,
 )
 from mcp_types._prompts import GetPromptResult, ListPromptsRequest, ListPromptsResult, PromptListChangedNotification
-from mcp_types._resources import (
+from mcp_types._resource_messages import (
     ListResourcesRequest,
     ListResourcesResult,
     ListResourceTemplatesRequest,
@@ -41,7 +41,7 @@ from mcp_types._subscriptions import (
     SubscriptionsListenRequest,
     SubscriptionsListenResult,
 )
-from mcp_types._tools import CallToolResult, ListToolsRequest, ListToolsResult, ToolListChangedNotification
+from mcp_types._tool_messages import CallToolResult, ListToolsRequest, ListToolsResult, ToolListChangedNotification
 
 ClientRequest = (
     PingRequest

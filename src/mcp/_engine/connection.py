@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
+import mcp_types as types
 from mcp._protocol.jsonrpc import Message, Notification, Request, error_message, notification_message
 from mcp._protocol.peer import (
     Answered,
@@ -22,7 +23,7 @@ from mcp._protocol.peer import (
     RequestReceived,
 )
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT, ErrorData, RequestId
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT
 
 logger = logging.getLogger(__name__)
 
@@ -78,8 +79,8 @@ class Connection:
         self._after_result = after_result
         self._peer = Peer()
         self._tasks: TaskGroup | None = None
-        self._scopes: dict[RequestId, anyio.CancelScope] = {}
-        self._mailboxes: dict[RequestId, _Mailbox] = {}
+        self._scopes: dict[types.RequestId, anyio.CancelScope] = {}
+        self._mailboxes: dict[types.RequestId, _Mailbox] = {}
         self._running = 0  # requests of the peer that have not been answered yet
         self._asking = 0  # of these, how many wait for the peer
         self._ended: anyio.Event | None = None  # there while somebody waits for the end of a request of the peer
@@ -123,7 +124,7 @@ class Connection:
             assert isinstance(event, Ignored)
             logger.debug("Ignoring %s", event.reason)
 
-    def pass_on(self, request_id: RequestId, notification: Notification) -> bool:
+    def pass_on(self, request_id: types.RequestId, notification: Notification) -> bool:
         """Put a notification into the mailbox of the request of ours that it belongs to, if that still waits."""
         mailbox = self._mailboxes.get(request_id)
         if mailbox is not None:
@@ -140,7 +141,7 @@ class Connection:
         while self._running - self._asking >= self._max_in_flight:
             await self._wait_for_an_end()
 
-    async def wait_until_answered(self, request_id: RequestId) -> None:
+    async def wait_until_answered(self, request_id: types.RequestId) -> None:
         """Wait until a request of the peer is no longer in progress."""
         while request_id in self._scopes:
             await self._wait_for_an_end()
@@ -164,7 +165,7 @@ class Connection:
 
     async def _serve(self, request: Request, work: Work, scope: anyio.CancelScope) -> None:
         request_id = request.request_id
-        outcome: dict[str, Any] | ErrorData | None = None
+        outcome: dict[str, Any] | types.ErrorData | None = None
         with scope:
             try:
                 outcome = await work()
@@ -187,7 +188,7 @@ class Connection:
         except (ValueError, TypeError, MCPError) as problem:
             # The answer has no form on this pipe: whoever made it is told in the log, and the peer that it failed.
             logger.error("the answer to request %r cannot be sent: %s", answer["id"], problem)
-            error = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
+            error = types.ErrorData(code=INTERNAL_ERROR, message="Internal server error")
             await self._send_quietly(error_message(answer["id"], error))
 
     async def _send_quietly(self, message: dict[str, Any], via: Send | None = None) -> None:
@@ -203,7 +204,7 @@ class Connection:
         method: str,
         params: Mapping[str, Any] | None,
         *,
-        request_id: RequestId | None = None,
+        request_id: types.RequestId | None = None,
         hear: Hear | None = None,
         reason: Callable[[], str] = lambda: "caller cancelled",
         via: Send | None = None,
@@ -312,13 +313,13 @@ class Connection:
                 mailbox.put(_closed(self._why_closed))
 
 
-def with_progress_token(params: Mapping[str, Any] | None, token: RequestId) -> dict[str, Any]:
+def with_progress_token(params: Mapping[str, Any] | None, token: types.RequestId) -> dict[str, Any]:
     """Ask for progress under a token: the id of the request, which is unique among those in progress."""
     meta: Any = (params or {}).get("_meta") or {}
     return {**(params or {}), "_meta": {**meta, "progressToken": token}}
 
 
-def progress_owner(notification: Notification) -> RequestId | None:
+def progress_owner(notification: Notification) -> types.RequestId | None:
     """The id of the request of ours that a progress notification is about."""
     if notification.method != "notifications/progress":
         return None

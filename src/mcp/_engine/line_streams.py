@@ -16,12 +16,13 @@ import anyio
 from pydantic_core import PydanticSerializationError
 from typing_extensions import Self
 
+import mcp_types as types
 from mcp._engine.descriptors import ByteSink, ByteSource
 from mcp._engine.lines import DEFAULT_MAX_LINE_BYTES, Line, LineSplitter
 from mcp._engine.streams import WireReader, WireWriter, as_model, to_wire
 from mcp._protocol.jsonrpc import dumps, error_message
 from mcp.shared.message import SessionMessage
-from mcp_types import INTERNAL_ERROR, ErrorData
+from mcp_types import INTERNAL_ERROR
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ def encode_line(message: dict[str, Any]) -> bytes:
         if "method" in message:
             raise ValueError(f"cannot be sent as JSON: {error}") from error
         logger.exception("The answer to request %r has no JSON form", message.get("id"))
-        failure = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
+        failure = types.ErrorData(code=INTERNAL_ERROR, message="Internal server error")
         return dumps(error_message(message.get("id"), failure)) + b"\n"
 
 

@@ -8,12 +8,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+import mcp_types as types
 from mcp._engine.scope import RequestScope
 from mcp._protocol.era import MODERN
 from mcp._protocol.jsonrpc import PARSE_ERROR_TEXT, dumps, loads
 from mcp._protocol.metadata import ClientFacts, read_metadata
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, PARSE_ERROR, ClientCapabilities, RequestId
+from mcp_types import INTERNAL_ERROR, PARSE_ERROR
 from mcp_types.version import LATEST_MODERN_VERSION
 
 logger = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ class OutgoingRequest:
         on_resumption_token: Told each place from which the answer can be resumed (legacy HTTP).
     """
 
-    request_id: RequestId
+    request_id: types.RequestId
     method: str
     params: dict[str, Any] | None
     version: str | None = None
@@ -150,7 +151,7 @@ class DirectLink:
             request_id=None,
             version=version,
             era=MODERN,
-            client=ClientFacts(version, ClientCapabilities()),
+            client=ClientFacts(version, types.ClientCapabilities()),
             notify=_drop,
             lifespan_context=self._lifespan_context,
         )

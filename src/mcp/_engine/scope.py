@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
+import mcp_types as types
 from mcp._protocol.era import Era
 from mcp._protocol.handshake import Handshake
 from mcp._protocol.metadata import ClientFacts
 from mcp_types import ProgressToken
-from mcp_types.jsonrpc import RequestId
 
 CloseStream: TypeAlias = Callable[[], Awaitable[None]]
 """Drop the HTTP response that a stream goes out on, so that the client comes back for the rest."""
@@ -98,7 +98,7 @@ class RequestScope:
 
     method: str
     params: Mapping[str, Any] | None
-    request_id: RequestId | None
+    request_id: types.RequestId | None
     version: str
     era: Era
     client: ClientFacts

@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 
+import mcp_types as types
 from mcp._engine.connection import COURTESY_SECONDS
 from mcp._engine.connection_link import ConnectionLink
 from mcp._engine.link import OnNotification, OutgoingRequest
@@ -18,7 +19,6 @@ from mcp._protocol.era import MODERN, era_of
 from mcp._protocol.headers import MCP_PROTOCOL_VERSION, standard_headers
 from mcp._protocol.jsonrpc import Message, dumps, loads
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
-from mcp_types import RequestId
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class StreamLink(ConnectionLink):
         self._read_stream = read_stream
         self._write_stream = write_stream
         self._version: str | None = None
-        self._headers: dict[RequestId, dict[str, str]] = {}
+        self._headers: dict[types.RequestId, dict[str, str]] = {}
 
     async def __aenter__(self) -> StreamLink:
         await super().__aenter__()

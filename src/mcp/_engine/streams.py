@@ -6,9 +6,8 @@ from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
+import mcp_types as types
 from mcp._protocol.jsonrpc import ErrorResponse, Message, Notification, Request, Response, error_message
-from mcp_types import ErrorData
-from mcp_types.jsonrpc import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 T_co = TypeVar("T_co", covariant=True)
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -42,7 +41,7 @@ class LastFault(ValueError):
     """What a reader finds that it cannot get over: a link ends there, and its text is for all who wait."""
 
 
-class LocalError(JSONRPCError):
+class LocalError(types.JSONRPCError):
     """What a transport itself answers to a request that it could not deliver."""
 
 
@@ -70,43 +69,43 @@ class WriteStream(Protocol[T_contra]):
     ) -> bool | None: ...
 
 
-def from_model(message: JSONRPCMessage) -> Message:
+def from_model(message: types.JSONRPCMessage) -> Message:
     """Take a message out of its public model."""
-    if isinstance(message, JSONRPCRequest):
+    if isinstance(message, types.JSONRPCRequest):
         return Request(message.id, message.method, message.params)
-    if isinstance(message, JSONRPCNotification):
+    if isinstance(message, types.JSONRPCNotification):
         return Notification(message.method, message.params)
-    if isinstance(message, JSONRPCResponse):
+    if isinstance(message, types.JSONRPCResponse):
         return Response(message.id, message.result)
     error = message.error
     return ErrorResponse(message.id, error.code, error.message, error.data, isinstance(message, LocalError))
 
 
-def as_model(message: Message) -> JSONRPCMessage:
+def as_model(message: Message) -> types.JSONRPCMessage:
     """Put a message into its public model."""
     if isinstance(message, Request):
-        return JSONRPCRequest(jsonrpc="2.0", id=message.request_id, method=message.method, params=message.params)
+        return types.JSONRPCRequest(jsonrpc="2.0", id=message.request_id, method=message.method, params=message.params)
     if isinstance(message, Notification):
-        return JSONRPCNotification(jsonrpc="2.0", method=message.method, params=message.params)
+        return types.JSONRPCNotification(jsonrpc="2.0", method=message.method, params=message.params)
     if isinstance(message, Response):
-        return JSONRPCResponse(jsonrpc="2.0", id=message.request_id, result=message.result)
-    error = ErrorData(code=message.code, message=message.message, data=message.data)
-    kind = LocalError if message.is_local else JSONRPCError
+        return types.JSONRPCResponse(jsonrpc="2.0", id=message.request_id, result=message.result)
+    error = types.ErrorData(code=message.code, message=message.message, data=message.data)
+    kind = LocalError if message.is_local else types.JSONRPCError
     return kind(jsonrpc="2.0", id=message.request_id, error=error)
 
 
-def to_wire(message: JSONRPCMessage) -> dict[str, Any]:
+def to_wire(message: types.JSONRPCMessage) -> dict[str, Any]:
     """Put a message in its public model into wire form."""
-    if isinstance(message, JSONRPCError):
+    if isinstance(message, types.JSONRPCError):
         return error_message(message.id, message.error)
     return message.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
-def to_model(message: dict[str, Any]) -> JSONRPCMessage:
+def to_model(message: dict[str, Any]) -> types.JSONRPCMessage:
     """Put a message in wire form into its public model."""
     if "method" in message:
-        kind = JSONRPCRequest if "id" in message else JSONRPCNotification
+        kind = types.JSONRPCRequest if "id" in message else types.JSONRPCNotification
         return kind.model_validate(message)
     if "result" in message:
-        return JSONRPCResponse.model_validate(message)
-    return JSONRPCError.model_validate(message)
+        return types.JSONRPCResponse.model_validate(message)
+    return types.JSONRPCError.model_validate(message)

@@ -7,21 +7,8 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel
 
+import mcp_types as types
 from mcp._protocol.era import MODERN, Era
-from mcp_types import (
-    ClientCapabilities,
-    CompletionsCapability,
-    CreateMessageRequest,
-    ElicitationCapability,
-    ElicitRequest,
-    ElicitRequestURLParams,
-    InputRequest,
-    LoggingCapability,
-    PromptsCapability,
-    ResourcesCapability,
-    ServerCapabilities,
-    ToolsCapability,
-)
 
 # A server that can be called declares it, whether or not its offers can be listed as well.
 _FAMILIES: Final[dict[str, frozenset[str]]] = {
@@ -38,7 +25,7 @@ def derive_capabilities(
     list_changed: Collection[str] = (),
     experimental: Mapping[str, dict[str, Any]] | None = None,
     extensions: Mapping[str, dict[str, Any]] | None = None,
-) -> ServerCapabilities:
+) -> types.ServerCapabilities:
     """Derive what a server declares from the requests it has handlers for.
 
     Args:
@@ -53,41 +40,45 @@ def derive_capabilities(
     listens = era is MODERN and "subscriptions/listen" in methods
     tells = set(_FAMILIES) if listens else set[str]() if era is MODERN else set(list_changed)
     subscribes = listens if era is MODERN else "resources/subscribe" in methods
-    return ServerCapabilities(
+    return types.ServerCapabilities(
         experimental=dict(experimental) if experimental else None,
-        logging=LoggingCapability() if "logging/setLevel" in methods else None,
-        prompts=PromptsCapability(list_changed="prompts" in tells) if "prompts" in serves else None,
-        resources=ResourcesCapability(subscribe=subscribes, list_changed="resources" in tells)
+        logging=types.LoggingCapability() if "logging/setLevel" in methods else None,
+        prompts=types.PromptsCapability(list_changed="prompts" in tells) if "prompts" in serves else None,
+        resources=types.ResourcesCapability(subscribe=subscribes, list_changed="resources" in tells)
         if "resources" in serves
         else None,
-        tools=ToolsCapability(list_changed="tools" in tells) if "tools" in serves else None,
-        completions=CompletionsCapability() if "completion/complete" in methods else None,
+        tools=types.ToolsCapability(list_changed="tools" in tells) if "tools" in serves else None,
+        completions=types.CompletionsCapability() if "completion/complete" in methods else None,
         extensions=dict(extensions) if extensions and era is MODERN else None,
     )
 
 
-def missing_capability(request: InputRequest, declared: ClientCapabilities) -> tuple[str, dict[str, Any]] | None:
+def missing_capability(
+    request: types.InputRequest, declared: types.ClientCapabilities
+) -> tuple[str, dict[str, Any]] | None:
     """Say which capability a question needs that the client did not declare.
 
     Returns:
         Its name as error texts call it, and what the client would have to declare (`requiredCapabilities`);
         `None` if nothing is missing.
     """
-    if isinstance(request, ElicitRequest):
-        return missing_elicitation("url" if isinstance(request.params, ElicitRequestURLParams) else "form", declared)
-    if isinstance(request, CreateMessageRequest):
+    if isinstance(request, types.ElicitRequest):
+        return missing_elicitation(
+            "url" if isinstance(request.params, types.ElicitRequestURLParams) else "form", declared
+        )
+    if isinstance(request, types.CreateMessageRequest):
         return _missing_for_sampling(request, declared)
     return None if declared.roots is not None else ("roots", {"roots": {}})
 
 
-def missing_elicitation(mode: str, declared: ClientCapabilities) -> tuple[str, dict[str, Any]] | None:
+def missing_elicitation(mode: str, declared: types.ClientCapabilities) -> tuple[str, dict[str, Any]] | None:
     """The same for a question to the user, by its mode alone."""
     if _elicits(declared.elicitation, mode):
         return None
     return f"{mode} elicitation", {"elicitation": {mode: {}}}
 
 
-def declares(declared: ClientCapabilities, wanted: ClientCapabilities) -> bool:
+def declares(declared: types.ClientCapabilities, wanted: types.ClientCapabilities) -> bool:
     """Whether a client declared everything that is set in `wanted`.
 
     Extensions count by their identifier; of experimental capabilities every setting that is wanted has to be
@@ -105,7 +96,7 @@ def declares(declared: ClientCapabilities, wanted: ClientCapabilities) -> bool:
 
 
 def _missing_for_sampling(
-    request: CreateMessageRequest, declared: ClientCapabilities
+    request: types.CreateMessageRequest, declared: types.ClientCapabilities
 ) -> tuple[str, dict[str, Any]] | None:
     params, sampling = request.params, declared.sampling
     missing: dict[str, Any] = {}
@@ -118,7 +109,7 @@ def _missing_for_sampling(
     return None if sampling is not None else ("sampling", {"sampling": {}})
 
 
-def _elicits(declared: ElicitationCapability | None, mode: str) -> bool:
+def _elicits(declared: types.ElicitationCapability | None, mode: str) -> bool:
     if declared is None:
         return False
     if mode == "url":
@@ -127,7 +118,7 @@ def _elicits(declared: ElicitationCapability | None, mode: str) -> bool:
     return declared.form is not None or declared.url is None
 
 
-def _elicits_all(declared: ElicitationCapability | None, wanted: ElicitationCapability | None) -> bool:
+def _elicits_all(declared: types.ElicitationCapability | None, wanted: types.ElicitationCapability | None) -> bool:
     if wanted is None:
         return True
     modes = [mode for mode in ("form", "url") if getattr(wanted, mode) is not None]

@@ -14,7 +14,7 @@ from mcp._protocol.errors import describe
 from mcp._protocol.fields import dump
 from mcp.shared.exceptions import MCPError
 from mcp_types import CORE_RESULT_TYPES, INTERNAL_ERROR, SERVER_INFO_META_KEY
-from mcp_types.methods import CACHEABLE_METHODS, INPUT_REQUIRED_METHODS, MONOLITH_RESULTS, SPEC_CLIENT_METHODS
+from mcp_types.methods import CACHEABLE_METHODS, INPUT_REQUIRED_METHODS, SPEC_CLIENT_METHODS, result_named_by
 
 ParamsT = TypeVar("ParamsT", bound=BaseModel)
 ResultT = TypeVar("ResultT")
@@ -136,15 +136,7 @@ def _result_model(method: str) -> type[BaseModel] | None:
     """The model of a core method's complete result; `None` for vendor methods, whose results pass unchecked."""
     if method not in SPEC_CLIENT_METHODS:
         return None
-    return _COMPLETE_RESULTS[method]
-
-
-_COMPLETE_RESULTS: Final[dict[str, type[BaseModel]]] = {
-    **{method: model for method, model in MONOLITH_RESULTS.items() if isinstance(model, type)},
-    "tools/call": types.CallToolResult,
-    "prompts/get": types.GetPromptResult,
-    "resources/read": types.ReadResourceResult,
-}
+    return result_named_by(method)
 
 
 def _is_claimed(result_type: object, era: Era) -> bool:

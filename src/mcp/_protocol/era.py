@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from mcp_types.methods import CLIENT_NOTIFICATIONS, CLIENT_REQUESTS, SPEC_CLIENT_METHODS
+from mcp_types.methods import CLIENT_NOTIFICATION_ROWS, CLIENT_REQUEST_ROWS, SPEC_CLIENT_METHODS
 from mcp_types.version import (
     KNOWN_PROTOCOL_VERSIONS,
     LATEST_HANDSHAKE_VERSION,
@@ -55,12 +55,12 @@ def era_of(version: str) -> Era:
 
 def defines_request(method: str, version: str) -> bool:
     """Whether a client may send this request under this revision; vendor methods belong to every revision."""
-    return method not in SPEC_CLIENT_METHODS or (method, version) in CLIENT_REQUESTS
+    return method not in SPEC_CLIENT_METHODS or (method, version) in CLIENT_REQUEST_ROWS
 
 
 def defines_notification(method: str, version: str) -> bool:
     """Whether a client may send this notification under this revision."""
-    return not method.startswith("notifications/") or (method, version) in CLIENT_NOTIFICATIONS
+    return not method.startswith("notifications/") or (method, version) in CLIENT_NOTIFICATION_ROWS
 
 
 def polls_streams(version: str) -> bool:

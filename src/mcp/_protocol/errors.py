@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.jsonrpc import (
     CONNECTION_CLOSED,
@@ -20,7 +21,6 @@ from mcp_types.jsonrpc import (
     PARSE_ERROR,
     REQUEST_TIMEOUT,
     UNSUPPORTED_PROTOCOL_VERSION,
-    RequestId,
 )
 
 _STATUS_OF_CODE: Final[dict[int, int]] = {
@@ -56,7 +56,7 @@ class Rejection:
     code: int
     message: str
     data: Any = None
-    request_id: RequestId | None = None
+    request_id: types.RequestId | None = None
 
 
 def http_status(code: int) -> int:

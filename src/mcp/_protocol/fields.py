@@ -14,30 +14,31 @@ from typing import Annotated, Any, Final, TypeAlias, Union, cast, get_args, get_
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-import mcp_types as types
 from mcp._protocol.era import LEGACY, MODERN, Era
+from mcp._protocol.named import names_of
 
 Exclusion: TypeAlias = dict[str, Any]
 
-_DROPPED: Final[dict[Era, dict[type[BaseModel], frozenset[str]]]] = {
+# By the names of the types, so that these rows load none.
+_DROPPED: Final[dict[Era, dict[str, frozenset[str]]]] = {
     MODERN: {
-        types.CallToolRequestParams: frozenset({"task"}),
-        types.CreateMessageRequestParams: frozenset({"task", "meta"}),
-        types.ElicitRequestFormParams: frozenset({"task", "meta"}),
-        types.ElicitRequestURLParams: frozenset({"task", "meta", "elicitation_id"}),
-        types.ElicitResult: frozenset({"meta"}),
-        types.ListRootsResult: frozenset({"meta"}),
-        types.Tool: frozenset({"execution"}),
-        types.ClientCapabilities: frozenset({"tasks"}),
-        types.ServerCapabilities: frozenset({"tasks"}),
-        types.InputRequiredResult: frozenset({"input_requests"}),  # the codec adds them, each written by its own class
+        "CallToolRequestParams": frozenset({"task"}),
+        "CreateMessageRequestParams": frozenset({"task", "meta"}),
+        "ElicitRequestFormParams": frozenset({"task", "meta"}),
+        "ElicitRequestURLParams": frozenset({"task", "meta", "elicitation_id"}),
+        "ElicitResult": frozenset({"meta"}),
+        "ListRootsResult": frozenset({"meta"}),
+        "Tool": frozenset({"execution"}),
+        "ClientCapabilities": frozenset({"tasks"}),
+        "ServerCapabilities": frozenset({"tasks"}),
+        "InputRequiredResult": frozenset({"input_requests"}),  # the codec adds them, each written by its own class
     },
     LEGACY: {
-        types.CallToolRequestParams: frozenset({"input_responses", "request_state"}),
-        types.GetPromptRequestParams: frozenset({"input_responses", "request_state"}),
-        types.ReadResourceRequestParams: frozenset({"input_responses", "request_state"}),
-        types.ClientCapabilities: frozenset({"extensions"}),
-        types.ServerCapabilities: frozenset({"extensions"}),
+        "CallToolRequestParams": frozenset({"input_responses", "request_state"}),
+        "GetPromptRequestParams": frozenset({"input_responses", "request_state"}),
+        "ReadResourceRequestParams": frozenset({"input_responses", "request_state"}),
+        "ClientCapabilities": frozenset({"extensions"}),
+        "ServerCapabilities": frozenset({"extensions"}),
     },
 }
 
@@ -56,9 +57,9 @@ def _walk(model: type[BaseModel], era: Era, above: tuple[type[BaseModel], ...]) 
     if model in above:
         return {}
     dropped: Exclusion = {}
-    for row, names in _DROPPED[era].items():
-        if issubclass(model, row):
-            dropped.update(dict.fromkeys(names, True))
+    rows = _DROPPED[era]
+    for name in names_of(model, rows):
+        dropped.update(dict.fromkeys(rows[name], True))
     for name, field in model.model_fields.items():
         if name in dropped or name in _WRITTEN_ONE_BY_ONE:
             continue

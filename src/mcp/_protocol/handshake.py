@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+import mcp_types as types
 from mcp._protocol.era import LEGACY, MODERN, SERVED_VERSIONS, Era
 from mcp._protocol.jsonrpc import Request
 from mcp._protocol.metadata import ClientFacts, read_metadata
@@ -15,9 +17,6 @@ from mcp_types import (
     METHOD_NOT_FOUND,
     PROTOCOL_VERSION_META_KEY,
     UNSUPPORTED_PROTOCOL_VERSION,
-    ClientCapabilities,
-    InitializeRequestParams,
-    InitializeResult,
     LoggingLevel,
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
@@ -34,7 +33,7 @@ class Handshake:
         greeting: What the server answers to `initialize` on this pipe; `None` for what it says everywhere.
     """
 
-    def __init__(self, greeting: InitializeResult | None = None) -> None:
+    def __init__(self, greeting: types.InitializeResult | None = None) -> None:
         self.greeting = greeting
         self.era: Era | None = None
         self.client: ClientFacts | None = None
@@ -76,9 +75,9 @@ class Handshake:
                 f"connection is serving the {LATEST_MODERN_VERSION} protocol; the initialize handshake is not accepted",
                 {"supported": list(SERVED_VERSIONS), "requested": offered if isinstance(offered, str) else "unknown"},
             )
-        return _UNKNOWN
+        return _unknown()
 
-    def open(self, params: InitializeRequestParams) -> str:
+    def open(self, params: types.InitializeRequestParams) -> str:
         """Agree with a legacy client on the revision to speak, and remember what it said.
 
         Returns:
@@ -91,13 +90,15 @@ class Handshake:
         return version
 
 
-_UNKNOWN = ClientFacts(LATEST_HANDSHAKE_VERSION, ClientCapabilities.model_construct())
+@cache
+def _unknown() -> ClientFacts:
+    return ClientFacts(LATEST_HANDSHAKE_VERSION, types.ClientCapabilities.model_construct())
 
 
 def _admit_unopened(request: Request) -> ClientFacts:
     """Serve what needs no handshake (legacy: a ping may come before it); refuse the rest."""
     if request.method == "ping":
-        return _UNKNOWN
+        return _unknown()
     if request.method == "server/discover":
         raise MCPError(METHOD_NOT_FOUND, "Method not found", request.method)
     raise MCPError(INVALID_PARAMS, "Invalid request parameters: the connection is not initialized")

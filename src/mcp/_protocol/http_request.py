@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 
+import mcp_types as types
 from mcp._protocol.errors import Rejection, http_status
 from mcp._protocol.headers import (
     MCP_METHOD,
@@ -27,7 +28,7 @@ from mcp._protocol.jsonrpc import (
 from mcp._protocol.metadata import ClientFacts, read_metadata, unsupported_version
 from mcp.shared.exceptions import MCPError
 from mcp_types import PROTOCOL_VERSION_META_KEY
-from mcp_types.jsonrpc import HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR, RequestId
+from mcp_types.jsonrpc import HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 VERSION_MISMATCH_TEXT = "mcp-protocol-version header does not match the request envelope's protocol version"
@@ -50,7 +51,7 @@ class ModernRequest:
         param_headers: The `Mcp-Param-*` headers: name in lower case -> its raw values, in order of appearance.
     """
 
-    request_id: RequestId
+    request_id: types.RequestId
     method: str
     params: dict[str, Any]
     version: str
@@ -251,11 +252,11 @@ def _decoded(value: str | None) -> str | None:
         return None
 
 
-def _mismatch(text: str, request_id: RequestId | None) -> Rejection:
+def _mismatch(text: str, request_id: types.RequestId | None) -> Rejection:
     return Rejection(400, HEADER_MISMATCH, text, None, request_id)
 
 
-def _rejection(error: MCPError, request_id: RequestId | None) -> Rejection:
+def _rejection(error: MCPError, request_id: types.RequestId | None) -> Rejection:
     return Rejection(http_status(error.code), error.code, error.message, error.data, request_id)
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
+import mcp_types as types
 from mcp._protocol.codec import encode_input_responses
-from mcp_types import InputRequest, InputRequiredResult, InputResponse
 
 FinalT = TypeVar("FinalT")
 
@@ -44,7 +44,7 @@ class InputRequiredRoundsExceededError(RuntimeError):
 class Answer(NamedTuple):
     """Have these questions answered, all at the same time; send back the answers under the same keys."""
 
-    requests: Mapping[str, InputRequest]
+    requests: Mapping[str, types.InputRequest]
 
 
 class Wait(NamedTuple):
@@ -61,14 +61,14 @@ class Send(NamedTuple):
         state: What the server wants back, exactly as it came; `None` leaves the member out.
     """
 
-    responses: Mapping[str, InputResponse] | None
+    responses: Mapping[str, types.InputResponse] | None
     state: str | None
 
 
 Effect: TypeAlias = Answer | Wait | Send
 
 
-def input_required(result: FinalT | InputRequiredResult, max_rounds: int) -> Generator[Effect, Any, FinalT]:
+def input_required(result: FinalT | types.InputRequiredResult, max_rounds: int) -> Generator[Effect, Any, FinalT]:
     """Go on with a request until its result is final.
 
     Args:
@@ -81,9 +81,9 @@ def input_required(result: FinalT | InputRequiredResult, max_rounds: int) -> Gen
     wait = FIRST_WAIT_SECONDS
     state_only = 0
     for _ in range(max_rounds):
-        if not isinstance(result, InputRequiredResult):
+        if not isinstance(result, types.InputRequiredResult):
             return result
-        responses: Mapping[str, InputResponse] | None = None
+        responses: Mapping[str, types.InputResponse] | None = None
         if result.input_requests:
             responses = yield Answer(result.input_requests)
             wait = FIRST_WAIT_SECONDS
@@ -92,14 +92,14 @@ def input_required(result: FinalT | InputRequiredResult, max_rounds: int) -> Gen
             state_only += 1
             yield Wait(wait)
             wait = min(wait * 2, LONGEST_WAIT_SECONDS)
-        result = cast("FinalT | InputRequiredResult", (yield Send(responses, result.request_state)))
-    if isinstance(result, InputRequiredResult):
+        result = cast("FinalT | types.InputRequiredResult", (yield Send(responses, result.request_state)))
+    if isinstance(result, types.InputRequiredResult):
         raise InputRequiredRoundsExceededError(max_rounds, state_only_rounds=state_only)
     return result
 
 
 def with_answers(
-    params: Mapping[str, Any], responses: Mapping[str, InputResponse] | None, state: str | None
+    params: Mapping[str, Any], responses: Mapping[str, types.InputResponse] | None, state: str | None
 ) -> dict[str, Any]:
     """Return the params of a request as the next round carries them, without those of an earlier round.
 

@@ -11,9 +11,10 @@ from typing import Any, TypeAlias, TypeGuard, cast
 
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
+import mcp_types as types
 from mcp._protocol.errors import Rejection
 from mcp.shared.exceptions import MCPError
-from mcp_types.jsonrpc import INVALID_REQUEST, PARSE_ERROR, ErrorData, RequestId
+from mcp_types.jsonrpc import INVALID_REQUEST, PARSE_ERROR
 
 PARSE_ERROR_TEXT = "Parse error"
 INVALID_MESSAGE_TEXT = "Body must be a single JSON-RPC request or notification object"
@@ -26,7 +27,7 @@ _MAX_DEPTH = 201  # what pydantic_core's reader allows; the fallback below keeps
 class Request:
     """A request: has an id and will be answered once."""
 
-    request_id: RequestId
+    request_id: types.RequestId
     method: str
     params: dict[str, Any] | None
 
@@ -43,7 +44,7 @@ class Notification:
 class Response:
     """A request's result."""
 
-    request_id: RequestId
+    request_id: types.RequestId
     result: dict[str, Any]
 
 
@@ -59,7 +60,7 @@ class ErrorResponse:
         is_local: Whether the transport made it, because the peer cannot answer.
     """
 
-    request_id: RequestId | None
+    request_id: types.RequestId | None
     code: int
     message: str
     data: Any = None
@@ -146,12 +147,12 @@ def read_message(message: Any) -> Message | Rejection:
     )
 
 
-def is_request_id(value: Any) -> TypeGuard[RequestId]:
+def is_request_id(value: Any) -> TypeGuard[types.RequestId]:
     """Tell whether a value may be a request id: a string or an integer. `True` is neither, nor is `1.0`."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def request_message(request_id: RequestId, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+def request_message(request_id: types.RequestId, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
     """Build a request; `params` of `None` leaves the member out."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id, "method": method}
     if params is not None:
@@ -167,12 +168,14 @@ def notification_message(method: str, params: Mapping[str, Any] | None) -> dict[
     return message
 
 
-def result_message(request_id: RequestId, result: Mapping[str, Any]) -> dict[str, Any]:
+def result_message(request_id: types.RequestId, result: Mapping[str, Any]) -> dict[str, Any]:
     """Build the response that carries a result."""
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
 
-def error_message(request_id: RequestId | None, error: ErrorData, *, null_id: bool = False) -> dict[str, Any]:
+def error_message(
+    request_id: types.RequestId | None, error: types.ErrorData, *, null_id: bool = False
+) -> dict[str, Any]:
     """Build the response that carries an error.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+import mcp_types as types
 from mcp.shared.subscriptions import (
     SUBSCRIPTION_ID_META_KEY,
     ResourceUpdated,
@@ -12,17 +13,16 @@ from mcp.shared.subscriptions import (
     event_matches,
     method_of_event,
 )
-from mcp_types import RequestId, SubscriptionFilter
 
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 
 _KINDS: Final = ("tools_list_changed", "prompts_list_changed", "resources_list_changed")
 
 
-def honoured(asked: SubscriptionFilter) -> SubscriptionFilter:
+def honoured(asked: types.SubscriptionFilter) -> types.SubscriptionFilter:
     """Return what a server agrees to tell: what was asked for, without what says nothing, each resource once."""
     uris = list(dict.fromkeys(asked.resource_subscriptions or ()))
-    return SubscriptionFilter(
+    return types.SubscriptionFilter(
         tools_list_changed=asked.tools_list_changed or None,
         prompts_list_changed=asked.prompts_list_changed or None,
         resources_list_changed=asked.resources_list_changed or None,
@@ -30,14 +30,14 @@ def honoured(asked: SubscriptionFilter) -> SubscriptionFilter:
     )
 
 
-def refused(asked: SubscriptionFilter, honored: SubscriptionFilter) -> list[str]:
+def refused(asked: types.SubscriptionFilter, honored: types.SubscriptionFilter) -> list[str]:
     """Name what a server did not agree to tell: members of the filter, and resources by their URI."""
     missing = [kind for kind in _KINDS if getattr(asked, kind) and not getattr(honored, kind)]
     uris = set(honored.resource_subscriptions or ())
     return missing + [uri for uri in dict.fromkeys(asked.resource_subscriptions or ()) if uri not in uris]
 
 
-def filter_to_wire(wanted: SubscriptionFilter) -> dict[str, Any]:
+def filter_to_wire(wanted: types.SubscriptionFilter) -> dict[str, Any]:
     """Write a filter with just the members that ask for something."""
     wire: dict[str, Any] = {}
     if wanted.tools_list_changed:
@@ -51,12 +51,12 @@ def filter_to_wire(wanted: SubscriptionFilter) -> dict[str, Any]:
     return wire
 
 
-def acknowledgement(wanted: SubscriptionFilter, request_id: RequestId) -> tuple[str, dict[str, Any]]:
+def acknowledgement(wanted: types.SubscriptionFilter, request_id: types.RequestId) -> tuple[str, dict[str, Any]]:
     """Build the first notification of a stream (method, params)."""
     return ACKNOWLEDGED, {"_meta": {SUBSCRIPTION_ID_META_KEY: request_id}, "notifications": filter_to_wire(wanted)}
 
 
-def to_notification(event: ServerEvent, request_id: RequestId) -> tuple[str, dict[str, Any]]:
+def to_notification(event: ServerEvent, request_id: types.RequestId) -> tuple[str, dict[str, Any]]:
     """Build the notification that tells an event on a stream (method, params)."""
     params: dict[str, Any] = {"_meta": {SUBSCRIPTION_ID_META_KEY: request_id}}
     if isinstance(event, ResourceUpdated):
@@ -64,7 +64,7 @@ def to_notification(event: ServerEvent, request_id: RequestId) -> tuple[str, dic
     return method_of_event(event), params
 
 
-def subscription_id_of(params: Mapping[str, Any] | None) -> RequestId | None:
+def subscription_id_of(params: Mapping[str, Any] | None) -> types.RequestId | None:
     """Read which subscription a notification belongs to; `None` if to none."""
     meta = params.get("_meta") if params is not None else None
     if not isinstance(meta, Mapping):
@@ -73,13 +73,13 @@ def subscription_id_of(params: Mapping[str, Any] | None) -> RequestId | None:
     return value if isinstance(value, str | int) and not isinstance(value, bool) else None
 
 
-def matches(wanted: SubscriptionFilter, event: ServerEvent) -> bool:
+def matches(wanted: types.SubscriptionFilter, event: ServerEvent) -> bool:
     """Whether a server tells an event on a stream: resources match by their exact URI."""
     uris = wanted.resource_subscriptions
     return event_matches(wanted, frozenset(uris) if uris and isinstance(event, ResourceUpdated) else frozenset(), event)
 
 
-def expects(honored: SubscriptionFilter, event: ServerEvent) -> bool:
+def expects(honored: types.SubscriptionFilter, event: ServerEvent) -> bool:
     """Whether a client takes an event from a stream: a server may also name a part of a resource."""
     if not isinstance(event, ResourceUpdated):
         return event_matches(honored, frozenset(), event)

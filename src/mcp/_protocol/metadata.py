@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
+import mcp_types as types
 from mcp._protocol.era import SERVED_VERSIONS
 from mcp._protocol.errors import invalid_params
 from mcp.shared.exceptions import MCPError
@@ -20,8 +21,6 @@ from mcp_types import (
     LOG_LEVEL_META_KEY,
     PROTOCOL_VERSION_META_KEY,
     UNSUPPORTED_PROTOCOL_VERSION,
-    ClientCapabilities,
-    Implementation,
     LoggingLevel,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -38,10 +37,6 @@ LOG_LEVELS: Final[tuple[LoggingLevel, ...]] = (
 )
 """The eight levels, least severe first (RFC 5424)."""
 
-_info_adapter: TypeAdapter[Implementation | None] = TypeAdapter(
-    Implementation | None, config=ConfigDict(defer_build=True)
-)
-
 
 @dataclass(frozen=True, slots=True)
 class ClientFacts:
@@ -55,8 +50,8 @@ class ClientFacts:
     """
 
     version: str
-    capabilities: ClientCapabilities
-    info: Implementation | None = None
+    capabilities: types.ClientCapabilities
+    info: types.Implementation | None = None
     log_level: LoggingLevel | None = None
 
 
@@ -114,8 +109,8 @@ def _facts(said: tuple[str, Any, Any, Any]) -> ClientFacts:
     try:
         facts = ClientFacts(
             version,
-            ClientCapabilities.model_validate(capabilities),
-            _info_adapter.validate_python(info),
+            types.ClientCapabilities.model_validate(capabilities),
+            None if info is None else types.Implementation.model_validate(info),
             log_level,
         )
     except ValidationError as error:

@@ -11,14 +11,13 @@ from typing import Any, Final, TypeAlias, cast
 
 from pydantic import ValidationError
 
+import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
     HEADER_MISMATCH,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     UNSUPPORTED_PROTOCOL_VERSION,
-    DiscoverResult,
-    InitializeResult,
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
@@ -59,8 +58,8 @@ class Negotiated:
     """What client and server agreed on: exactly one of the two results is there."""
 
     version: str
-    discover_result: DiscoverResult | None = None
-    initialize_result: InitializeResult | None = None
+    discover_result: types.DiscoverResult | None = None
+    initialize_result: types.InitializeResult | None = None
 
 
 def negotiate(*, legacy: bool = False) -> Generator[Effect, Outcome, Negotiated]:
@@ -118,11 +117,11 @@ def _discovered(outcome: Outcome, version: str, earlier: MCPError) -> Negotiated
 def _initialized(outcome: Outcome) -> Negotiated:
     if isinstance(outcome, MCPError):
         raise outcome
-    result = InitializeResult.model_validate(outcome)
+    result = types.InitializeResult.model_validate(outcome)
     return Negotiated(handshake_version(result), initialize_result=result)
 
 
-def handshake_version(result: InitializeResult) -> str:
+def handshake_version(result: types.InitializeResult) -> str:
     """Return the revision that a server answered to `initialize`.
 
     Raises:
@@ -152,12 +151,12 @@ def _versions_offered(error: MCPError) -> list[str]:
     return [version for version in cast("list[Any]", supported) if isinstance(version, str)]
 
 
-def _read_discover(result: Mapping[str, Any]) -> DiscoverResult | None:
+def _read_discover(result: Mapping[str, Any]) -> types.DiscoverResult | None:
     try:
-        return DiscoverResult.model_validate(result)
+        return types.DiscoverResult.model_validate(result)
     except ValidationError:
         return None
 
 
-def _shown(result: DiscoverResult) -> str:
+def _shown(result: types.DiscoverResult) -> str:
     return ", ".join(map(repr, result.supported_versions)) or "none at all"

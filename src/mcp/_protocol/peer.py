@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+import mcp_types as types
 from mcp._protocol.jsonrpc import (
     Message,
     Notification,
@@ -21,7 +22,7 @@ from mcp._protocol.jsonrpc import (
     result_message,
 )
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_REQUEST, ErrorData, RequestId
+from mcp_types import INVALID_REQUEST
 
 CANCELLED = "notifications/cancelled"
 
@@ -41,14 +42,14 @@ class NotificationReceived(NamedTuple):
 class Answered(NamedTuple):
     """One of our requests has its answer."""
 
-    request_id: RequestId
+    request_id: types.RequestId
     outcome: dict[str, Any] | MCPError
 
 
 class CancelRequested(NamedTuple):
     """The peer no longer wants the answer to one of its requests that is in progress."""
 
-    request_id: RequestId
+    request_id: types.RequestId
     notification: Notification
 
 
@@ -72,8 +73,8 @@ class Peer:
 
     def __init__(self) -> None:
         self._last_id = 0
-        self._waiting: set[RequestId] = set()  # ours, sent and unanswered
-        self._serving: set[RequestId] = set()  # theirs, received and unanswered
+        self._waiting: set[types.RequestId] = set()  # ours, sent and unanswered
+        self._serving: set[types.RequestId] = set()  # theirs, received and unanswered
 
     def receive(self, message: Message) -> Event:
         """Take in one message and tell what it means."""
@@ -92,7 +93,7 @@ class Peer:
     def _receive_request(self, request: Request) -> Event:
         if request.request_id in self._serving:
             # base: "Requests": an id is not used again while its request is unanswered.
-            error = ErrorData(code=INVALID_REQUEST, message="request id already in flight")
+            error = types.ErrorData(code=INVALID_REQUEST, message="request id already in flight")
             return Refused(error_message(request.request_id, error))
         self._serving.add(request.request_id)
         return RequestReceived(request)
@@ -108,8 +109,8 @@ class Peer:
         return CancelRequested(request_id, notification)
 
     def request(
-        self, method: str, params: Mapping[str, Any] | None, request_id: RequestId | None = None
-    ) -> tuple[RequestId, dict[str, Any]]:
+        self, method: str, params: Mapping[str, Any] | None, request_id: types.RequestId | None = None
+    ) -> tuple[types.RequestId, dict[str, Any]]:
         """Build the message of a request of ours, under the given id or one of its own."""
         if request_id is None:
             self._last_id += 1
@@ -117,33 +118,35 @@ class Peer:
         self._waiting.add(request_id)
         return request_id, request_message(request_id, method, params)
 
-    def respond(self, request_id: RequestId, outcome: Mapping[str, Any] | ErrorData) -> dict[str, Any] | None:
+    def respond(
+        self, request_id: types.RequestId, outcome: Mapping[str, Any] | types.ErrorData
+    ) -> dict[str, Any] | None:
         """Build the answer to a request of the peer's; `None` if it was cancelled and gets none."""
         if request_id not in self._serving:
             return None
         self._serving.discard(request_id)
-        if isinstance(outcome, ErrorData):
+        if isinstance(outcome, types.ErrorData):
             return error_message(request_id, outcome)
         return result_message(request_id, outcome)
 
-    def abandon(self, request_id: RequestId, reason: str) -> dict[str, Any] | None:
+    def abandon(self, request_id: types.RequestId, reason: str) -> dict[str, Any] | None:
         """Stop waiting for an answer; build the notification that tells the peer, `None` if it has answered."""
         if request_id not in self._waiting:
             return None
         self._waiting.discard(request_id)
         return notification_message(CANCELLED, {"requestId": request_id, "reason": reason})
 
-    def in_progress(self) -> list[RequestId]:
+    def in_progress(self) -> list[types.RequestId]:
         """The peer's requests that are still owed an answer."""
         return list(self._serving)
 
-    def close(self) -> list[RequestId]:
+    def close(self) -> list[types.RequestId]:
         """End the conversation; our requests that will never be answered."""
         waiting = list(self._waiting)
         self._waiting.clear()
         return waiting
 
-    def _own_id(self, request_id: RequestId | None) -> RequestId | None:
+    def _own_id(self, request_id: types.RequestId | None) -> types.RequestId | None:
         """The pending id that an answer names: some peers write the number 7 as "7"."""
         if request_id in self._waiting:
             return request_id

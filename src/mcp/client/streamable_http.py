@@ -26,7 +26,7 @@ from mcp.client._http.resumable import DEFAULT_MAX_RECONNECTION_ATTEMPTS as MAX_
 from mcp.client._http.resumable import DEFAULT_RECONNECTION_DELAY_MS
 from mcp.client._http.wire import DEFAULT_MAX_JSON_BODY_SIZE, DEFAULT_MAX_SSE_EVENT_SIZE, OnFault, Wire
 from mcp.client._transport import TransportStreams
-from mcp.shared._renamed import renamed_names
+from mcp_types._renamed import renamed_names
 
 if TYPE_CHECKING:
     import httpx2

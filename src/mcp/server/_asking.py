@@ -8,51 +8,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast, get_args
+from typing import Any, Final, Protocol, TypeVar, cast
 from uuid import uuid4
 
 import anyio
 
+import mcp_types as types
 from mcp._protocol.capabilities import missing_capability
 from mcp._protocol.legacy_questions import write_question
 from mcp._protocol.metadata import ClientFacts
 from mcp.server._questions import Question
 from mcp.server.elicitation import InvalidAnswerError
 from mcp.shared.exceptions import MCPError, NoBackChannelError, UrlElicitationRequiredError
-from mcp_types import (
-    INTERNAL_ERROR,
-    MISSING_REQUIRED_CLIENT_CAPABILITY,
-    CallToolResult,
-    ClientCapabilities,
-    ElicitRequest,
-    ElicitRequestURLParams,
-    InputRequest,
-    InputRequiredResult,
-    InputResponse,
-    TextContent,
-)
+from mcp_types import INTERNAL_ERROR, MISSING_REQUIRED_CLIENT_CAPABILITY
 from mcp_types.methods import INPUT_REQUIRED_METHODS
 
 logger = logging.getLogger(__name__)
 
 OutcomeT = TypeVar("OutcomeT")
 
-LegacyInput: TypeAlias = Literal["error", "bridge"]
-"""What becomes of an `InputRequiredResult` on a legacy session: it is an error, or the server asks for the handler."""
-
 _CHANGED: Final = "the question changed since it was asked"
 _NO_STATE: Final = "it came without the state that asked for it"
-
-
-def check_legacy_input(value: LegacyInput) -> LegacyInput:
-    """Refuse what is none of the two.
-
-    Raises:
-        ValueError: It is not.
-    """
-    if value not in get_args(LegacyInput):
-        raise ValueError(f"legacy_input must be 'error' or 'bridge', got {value!r}")
-    return value
 
 
 class Unanswered(Exception):
@@ -144,7 +120,7 @@ class Answer:
 
     digest: str
     wire: dict[str, Any] | None = None
-    response: InputResponse | None = None
+    response: types.InputResponse | None = None
 
 
 class Record:
@@ -187,8 +163,8 @@ class AskLater:
     def __init__(
         self,
         record: Record,
-        responses: Mapping[str, InputResponse] | None,
-        capabilities: ClientCapabilities,
+        responses: Mapping[str, types.InputResponse] | None,
+        capabilities: types.ClientCapabilities,
         max_answer_retries: int,
     ) -> None:
         self.record = record
@@ -225,7 +201,7 @@ class AskLater:
         self.record.asked[key] = question.digest
         raise Unanswered
 
-    def _response(self, question: Question[Any], answer: Answer) -> InputResponse:
+    def _response(self, question: Question[Any], answer: Answer) -> types.InputResponse:
         if answer.response is not None:
             return answer.response
         assert answer.wire is not None
@@ -256,11 +232,11 @@ class AskLater:
         )
 
 
-def with_advice(request: InputRequest, advice: str | None) -> InputRequest:
+def with_advice(request: types.InputRequest, advice: str | None) -> types.InputRequest:
     """Repeat a question with a word on why the last answer would not do, if there is one to say."""
-    if advice is not None and isinstance(request, ElicitRequest):
+    if advice is not None and isinstance(request, types.ElicitRequest):
         params = request.params.model_copy(update={"message": f"{advice} {request.params.message}"})
-        return ElicitRequest(params=params)
+        return types.ElicitRequest(params=params)
     return request
 
 
@@ -283,7 +259,7 @@ def require(missing: tuple[str, dict[str, Any]] | None, needed_by: str) -> None:
         )
 
 
-def check_input_requests(result: InputRequiredResult, capabilities: ClientCapabilities) -> None:
+def check_input_requests(result: types.InputRequiredResult, capabilities: types.ClientCapabilities) -> None:
     """Check that the client declared that it can be asked everything that a result asks.
 
     Raises:
@@ -304,11 +280,11 @@ def carry_state(error: UrlElicitationRequiredError, state: str) -> None:
 
 def url_elicitation_to_input_required(
     error: UrlElicitationRequiredError,
-    capabilities: ClientCapabilities,
+    capabilities: types.ClientCapabilities,
     *,
     method: str,
     params: Mapping[str, Any] | None,
-) -> InputRequiredResult | CallToolResult:
+) -> types.InputRequiredResult | types.CallToolResult:
     """Turn the exception of a modern request's handler into the result that asks its URLs.
 
     Args:
@@ -327,16 +303,16 @@ def url_elicitation_to_input_required(
         raise MCPError(INTERNAL_ERROR, error.message) from error
     params = params or {}
     responses: Any = params.get("inputResponses")
-    requests: dict[str, InputRequest] = {}
+    requests: dict[str, types.InputRequest] = {}
     for wanted in error.elicitations:
         key = f"url:{wanted.url if wanted.elicitation_id is None else wanted.elicitation_id}"
         response: Any = cast("dict[str, Any]", responses).get(key) if isinstance(responses, dict) else None
         action: Any = cast("dict[str, Any]", response).get("action") if isinstance(response, dict) else None
         if action in ("decline", "cancel"):
             return _refused_url(action, method, params, error)
-        requests[key] = ElicitRequest(params=wanted)
+        requests[key] = types.ElicitRequest(params=wanted)
     state: Any = error.__dict__.get("request_state", params.get("requestState"))
-    result = InputRequiredResult(input_requests=requests, request_state=state if isinstance(state, str) else None)
+    result = types.InputRequiredResult(input_requests=requests, request_state=state if isinstance(state, str) else None)
     check_input_requests(result, capabilities)
     return result
 
@@ -359,7 +335,7 @@ def legacy_url_elicitation(error: MCPError) -> MCPError:
     return UrlElicitationRequiredError([named_url(params) for params in wanted], error.message)
 
 
-def named_url(params: ElicitRequestURLParams) -> ElicitRequestURLParams:
+def named_url(params: types.ElicitRequestURLParams) -> types.ElicitRequestURLParams:
     """Give a question by URL the name that only legacy revisions know, if its author gave it none."""
     if params.elicitation_id is not None:
         return params
@@ -368,9 +344,9 @@ def named_url(params: ElicitRequestURLParams) -> ElicitRequestURLParams:
 
 def _refused_url(
     action: str, method: str, params: Mapping[str, Any], error: UrlElicitationRequiredError
-) -> CallToolResult:
+) -> types.CallToolResult:
     text = f"URL elicitation was {action}"
     if method != "tools/call":
         raise MCPError(INTERNAL_ERROR, text) from error
-    content = TextContent(type="text", text=f"Error executing tool {params.get('name')}: {text}")
-    return CallToolResult(content=[content], is_error=True)
+    content = types.TextContent(type="text", text=f"Error executing tool {params.get('name')}: {text}")
+    return types.CallToolResult(content=[content], is_error=True)

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import anyio
 
+import mcp_types as types
 from mcp._protocol.capabilities import missing_capability
 from mcp._protocol.input_required import Answer, InputRequiredRoundsExceededError, Wait, input_required, with_answers
 from mcp.server._asking import AskNow, named_url, require
@@ -19,13 +20,7 @@ from mcp.server._questions import question_of
 from mcp.server.context import ServerRequestContext
 from mcp.server.elicitation import InvalidAnswerError
 from mcp.shared.exceptions import MCPError, NoBackChannelError
-from mcp_types import (
-    INTERNAL_ERROR,
-    ElicitRequest,
-    ElicitRequestURLParams,
-    InputRequest,
-    InputResponse,
-)
+from mcp_types import INTERNAL_ERROR
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +63,7 @@ async def answer_live(call: Callable[[Context], Awaitable[object]], ctx: Context
             outcome = await call(ctx.with_params(with_answers(ctx.params or {}, effect.responses, effect.state)))
 
 
-async def _ask(ctx: Context, requests: Mapping[str, InputRequest]) -> dict[str, InputResponse]:
+async def _ask(ctx: Context, requests: Mapping[str, types.InputRequest]) -> dict[str, types.InputResponse]:
     """Put the questions of one round to the client, one at a time; none at all if one of them cannot be asked."""
     scope = ctx.session.scope
     capabilities = scope.client.capabilities
@@ -77,7 +72,7 @@ async def _ask(ctx: Context, requests: Mapping[str, InputRequest]) -> dict[str, 
             raise NoBackChannelError(request.method)
         require(missing_capability(request, capabilities), f"{_ASKER} {key!r}")
     ask = AskNow(scope.ask, scope.client, asker=_ASKER)
-    responses: dict[str, InputResponse] = {}
+    responses: dict[str, types.InputResponse] = {}
     for key, request in requests.items():
         try:
             responses[key] = await ask(key, question_of(_named(request)))
@@ -86,8 +81,8 @@ async def _ask(ctx: Context, requests: Mapping[str, InputRequest]) -> dict[str, 
     return responses
 
 
-def _named(request: InputRequest) -> InputRequest:
+def _named(request: types.InputRequest) -> types.InputRequest:
     """Give a question by URL the name that only legacy revisions know, if its author gave it none."""
-    if isinstance(request.params, ElicitRequestURLParams):
-        return ElicitRequest(params=named_url(request.params))
+    if isinstance(request.params, types.ElicitRequestURLParams):
+        return types.ElicitRequest(params=named_url(request.params))
     return request

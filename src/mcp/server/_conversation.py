@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
+import mcp_types as types
 from mcp._engine.connection import Send
 from mcp._engine.connection_link import ConnectionLink
 from mcp._engine.link import OnNotification, OutgoingRequest
@@ -13,7 +14,6 @@ from mcp._protocol.jsonrpc import Message, dumps, parse_message
 from mcp.server._handle import HandlerTable
 from mcp.server._serve import ServerConnection
 from mcp.shared.exceptions import MCPError
-from mcp_types import RequestId
 
 
 class Conversation:
@@ -58,7 +58,7 @@ class _CandidLink(ConnectionLink):
 
     def __init__(self, send: Send) -> None:
         super().__init__(send)
-        self.causes: dict[RequestId, BaseException] = {}
+        self.causes: dict[types.RequestId, BaseException] = {}
 
     async def exchange(self, request: OutgoingRequest, on_notification: OnNotification) -> dict[str, Any]:
         """Send a request and wait for its response."""

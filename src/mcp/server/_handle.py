@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Generic, Protocol, cast
+from collections.abc import Awaitable, Mapping
+from typing import Any, Final, Protocol, cast
 
-from pydantic import BaseModel, ValidationError
-from typing_extensions import TypeVar
+from pydantic import ValidationError
 
 import mcp_types as types
 from mcp._engine.scope import RequestScope
@@ -16,36 +14,22 @@ from mcp._protocol.codec import InvalidHandlerResult, WireResult, decode_params,
 from mcp._protocol.era import LEGACY, MODERN, Era, defines_notification, defines_request
 from mcp._protocol.errors import invalid_params, method_not_found, to_error
 from mcp.server._asking import (
-    LegacyInput,
     check_input_requests,
     legacy_url_elicitation,
     url_elicitation_to_input_required,
 )
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+from mcp.server.lowlevel.entries import HandlerEntry
+from mcp.server.lowlevel.handlers import LegacyInput
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
-from mcp_types import INTERNAL_ERROR, SERVER_INFO_META_KEY, URL_ELICITATION_REQUIRED, RequestParamsMeta
+from mcp_types import INTERNAL_ERROR, SERVER_INFO_META_KEY, URL_ELICITATION_REQUIRED
 from mcp_types.methods import INPUT_REQUIRED_METHODS
 
 logger = logging.getLogger(__name__)
 
-LifespanResultT = TypeVar("LifespanResultT", default=Any)
-
 _NO_HINT: Final = CacheHint()
-
-
-@dataclass
-class HandlerEntry(Generic[LifespanResultT]):
-    """A registered handler.
-
-    Attributes:
-        params_type: The model its params are read into.
-        handler: `async (ctx, params)`.
-    """
-
-    params_type: type[BaseModel]
-    handler: Callable[[ServerRequestContext[LifespanResultT], Any], Awaitable[Any]]
 
 
 class HandlerTable(Protocol):
@@ -249,10 +233,10 @@ def context_of(scope: RequestScope) -> ServerRequestContext[Any, Any]:
     )
 
 
-def _handler_meta(meta: dict[str, Any] | None) -> RequestParamsMeta | None:
+def _handler_meta(meta: dict[str, Any] | None) -> types.RequestParamsMeta | None:
     if meta is not None and "progressToken" in meta:
         meta = {"progress_token" if key == "progressToken" else key: value for key, value in meta.items()}
-    return cast("RequestParamsMeta | None", meta)
+    return cast("types.RequestParamsMeta | None", meta)
 
 
 def _reported(error: Exception | SystemExit, scope: RequestScope) -> MCPError:

@@ -8,6 +8,7 @@ from typing import Any, Generic
 from pydantic import BaseModel, ValidationError
 from typing_extensions import TypeVar
 
+import mcp_types as types
 from mcp._protocol.canonical import canonical_json, digest
 from mcp._protocol.capabilities import missing_capability, missing_elicitation
 from mcp._protocol.codec import encode_input_request, form_request
@@ -18,21 +19,6 @@ from mcp.server.elicitation import (
     UrlElicitationResult,
     read_form_answer,
     read_url_answer,
-)
-from mcp_types import (
-    ClientCapabilities,
-    CreateMessageRequest,
-    CreateMessageRequestParams,
-    CreateMessageResult,
-    CreateMessageResultWithTools,
-    ElicitRequest,
-    ElicitRequestFormParams,
-    ElicitRequestURLParams,
-    ElicitResult,
-    InputRequest,
-    InputResponse,
-    ListRootsRequest,
-    ListRootsResult,
 )
 
 OutcomeT = TypeVar("OutcomeT", default=Any, covariant=True)
@@ -51,19 +37,19 @@ class Question(ABC, Generic[OutcomeT]):
     digest: str
 
     @abstractmethod
-    def request(self) -> InputRequest:
+    def request(self) -> types.InputRequest:
         """Return what is sent. Only then it is made: a question that is answered already is merely recognised."""
 
     def wire(self) -> dict[str, Any]:
         """Return what is sent on the modern wire."""
         return encode_input_request(self.request())
 
-    def missing_capability(self, declared: ClientCapabilities) -> tuple[str, dict[str, Any]] | None:
+    def missing_capability(self, declared: types.ClientCapabilities) -> tuple[str, dict[str, Any]] | None:
         """Say which capability it needs that the client did not declare, as `capabilities.missing_capability` does."""
         return missing_capability(self.request(), declared)
 
     @abstractmethod
-    def decode(self, answer: dict[str, Any]) -> InputResponse:
+    def decode(self, answer: dict[str, Any]) -> types.InputResponse:
         """Turn a result in wire form into its model.
 
         Raises:
@@ -71,7 +57,7 @@ class Question(ABC, Generic[OutcomeT]):
         """
 
     @abstractmethod
-    def read(self, answer: InputResponse) -> OutcomeT:
+    def read(self, answer: types.InputResponse) -> OutcomeT:
         """Turn a result into the outcome.
 
         Raises:
@@ -84,10 +70,10 @@ class _Elicitation(Question[OutcomeT]):
 
     __slots__ = ()
 
-    def decode(self, answer: dict[str, Any]) -> ElicitResult:
+    def decode(self, answer: dict[str, Any]) -> types.ElicitResult:
         """Turn a result in wire form into its model."""
         try:
-            return ElicitResult.model_validate(answer)
+            return types.ElicitResult.model_validate(answer)
         except ValidationError:
             raise _no_elicitation() from None
 
@@ -112,23 +98,23 @@ class FormQuestion(_Elicitation[ElicitationResult[ModelT]]):
             % (canonical_json(message), self._form.rendered.canonical)
         )
 
-    def request(self) -> ElicitRequest:
+    def request(self) -> types.ElicitRequest:
         """Return what is sent."""
-        return ElicitRequest(
-            params=ElicitRequestFormParams(message=self._message, requested_schema=self._form.schema())
+        return types.ElicitRequest(
+            params=types.ElicitRequestFormParams(message=self._message, requested_schema=self._form.schema())
         )
 
     def wire(self) -> dict[str, Any]:
         """Return what is sent on the modern wire."""
         return form_request(self._message, self._form.modern_schema())
 
-    def missing_capability(self, declared: ClientCapabilities) -> tuple[str, dict[str, Any]] | None:
+    def missing_capability(self, declared: types.ClientCapabilities) -> tuple[str, dict[str, Any]] | None:
         """Say which capability it needs that the client did not declare."""
         return missing_elicitation("form", declared)
 
-    def read(self, answer: InputResponse) -> ElicitationResult[ModelT]:
+    def read(self, answer: types.InputResponse) -> ElicitationResult[ModelT]:
         """Turn a result into the outcome."""
-        if not isinstance(answer, ElicitResult):
+        if not isinstance(answer, types.ElicitResult):
             raise _no_elicitation()
         return read_form_answer(self._form, answer)
 
@@ -139,73 +125,73 @@ class UrlQuestion(_Elicitation[UrlElicitationResult]):
     __slots__ = ("_params",)
 
     def __init__(self, message: str, url: str, elicitation_id: str | None = None) -> None:
-        self._params = ElicitRequestURLParams(message=message, url=url, elicitation_id=elicitation_id)
+        self._params = types.ElicitRequestURLParams(message=message, url=url, elicitation_id=elicitation_id)
         self.digest = digest_of(self.request())
 
-    def request(self) -> ElicitRequest:
+    def request(self) -> types.ElicitRequest:
         """Return what is sent."""
-        return ElicitRequest(params=self._params)
+        return types.ElicitRequest(params=self._params)
 
-    def read(self, answer: InputResponse) -> UrlElicitationResult:
+    def read(self, answer: types.InputResponse) -> UrlElicitationResult:
         """Turn a result into the outcome."""
-        if not isinstance(answer, ElicitResult):
+        if not isinstance(answer, types.ElicitResult):
             raise _no_elicitation()
         return read_url_answer(answer)
 
 
-class RawElicitation(_Elicitation[ElicitResult]):
+class RawElicitation(_Elicitation["types.ElicitResult"]):
     """Asks the user what somebody wrote without a model; the outcome is the answer as it came."""
 
     __slots__ = ("_request",)
 
-    def __init__(self, request: ElicitRequest) -> None:
+    def __init__(self, request: types.ElicitRequest) -> None:
         self._request = request
         self.digest = digest_of(request)
 
-    def request(self) -> ElicitRequest:
+    def request(self) -> types.ElicitRequest:
         """Return what is sent."""
         return self._request
 
-    def read(self, answer: InputResponse) -> ElicitResult:
+    def read(self, answer: types.InputResponse) -> types.ElicitResult:
         """Turn a result into the outcome."""
-        if not isinstance(answer, ElicitResult):
+        if not isinstance(answer, types.ElicitResult):
             raise _no_elicitation()
         return answer
 
 
-class SamplingQuestion(Question[CreateMessageResult | CreateMessageResultWithTools]):
+class SamplingQuestion(Question["types.CreateMessageResult | types.CreateMessageResultWithTools"]):
     """Asks the client's model. With tools, the answer is the result that can hold tool calls."""
 
     __slots__ = ("_answer_type", "_params")
 
-    def __init__(self, params: CreateMessageRequestParams) -> None:
+    def __init__(self, params: types.CreateMessageRequestParams) -> None:
         with_tools = params.tools is not None or params.tool_choice is not None
-        self._answer_type = CreateMessageResultWithTools if with_tools else CreateMessageResult
+        self._answer_type = types.CreateMessageResultWithTools if with_tools else types.CreateMessageResult
         self._params = params
         self.digest = digest_of(self.request())
 
-    def request(self) -> CreateMessageRequest:
+    def request(self) -> types.CreateMessageRequest:
         """Return what is sent."""
-        return CreateMessageRequest(params=self._params)
+        return types.CreateMessageRequest(params=self._params)
 
-    def decode(self, answer: dict[str, Any]) -> CreateMessageResult | CreateMessageResultWithTools:
+    def decode(self, answer: dict[str, Any]) -> types.CreateMessageResult | types.CreateMessageResultWithTools:
         """Turn a result in wire form into its model."""
         try:
             return self._answer_type.model_validate(answer)
         except ValidationError:
             raise _wrong_kind() from None
 
-    def read(self, answer: InputResponse) -> CreateMessageResult | CreateMessageResultWithTools:
+    def read(self, answer: types.InputResponse) -> types.CreateMessageResult | types.CreateMessageResultWithTools:
         """Turn a result into the outcome."""
         if isinstance(answer, self._answer_type):
             return answer
-        if isinstance(answer, (CreateMessageResult, CreateMessageResultWithTools)):
+        if isinstance(answer, (types.CreateMessageResult, types.CreateMessageResultWithTools)):
             # What kind it is was guessed from its content: one piece fits both.
             return self.decode(answer.model_dump(by_alias=True))
         raise _wrong_kind()
 
 
-class RootsQuestion(Question[ListRootsResult]):
+class RootsQuestion(Question["types.ListRootsResult"]):
     """Asks for the client's roots."""
 
     __slots__ = ()
@@ -213,32 +199,32 @@ class RootsQuestion(Question[ListRootsResult]):
     def __init__(self) -> None:
         self.digest = digest_of(self.request())
 
-    def request(self) -> ListRootsRequest:
+    def request(self) -> types.ListRootsRequest:
         """Return what is sent."""
-        return ListRootsRequest()
+        return types.ListRootsRequest()
 
-    def decode(self, answer: dict[str, Any]) -> ListRootsResult:
+    def decode(self, answer: dict[str, Any]) -> types.ListRootsResult:
         """Turn a result in wire form into its model."""
         try:
-            return ListRootsResult.model_validate(answer)
+            return types.ListRootsResult.model_validate(answer)
         except ValidationError:
             raise _wrong_kind() from None
 
-    def read(self, answer: InputResponse) -> ListRootsResult:
+    def read(self, answer: types.InputResponse) -> types.ListRootsResult:
         """Turn a result into the outcome."""
-        if not isinstance(answer, ListRootsResult):
+        if not isinstance(answer, types.ListRootsResult):
             raise _wrong_kind()
         return answer
 
 
-def question_of(request: InputRequest) -> Question[InputResponse]:
+def question_of(request: types.InputRequest) -> Question[types.InputResponse]:
     """The question that a request puts."""
-    if isinstance(request, ElicitRequest):
+    if isinstance(request, types.ElicitRequest):
         return RawElicitation(request)
-    return SamplingQuestion(request.params) if isinstance(request, CreateMessageRequest) else RootsQuestion()
+    return SamplingQuestion(request.params) if isinstance(request, types.CreateMessageRequest) else RootsQuestion()
 
 
-def digest_of(request: InputRequest) -> str:
+def digest_of(request: types.InputRequest) -> str:
     """What a question is recognised by in sealed state."""
     return digest(canonical_json(encode_input_request(request)))
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import anyio
 
+import mcp_types as types
 from mcp._engine.connection import Connection, Send, Work, progress_owner
 from mcp._engine.scope import RequestScope
 from mcp._engine.streams import ReadStream, WireReader, WireWriter, WriteStream, from_model, to_model
@@ -21,7 +22,7 @@ from mcp.server._handle import HandlerTable, handle_notification, handle_request
 from mcp.server.connection import ShownConnection
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
-from mcp_types import INTERNAL_ERROR, ClientCapabilities, InitializeResult, RequestId
+from mcp_types import INTERNAL_ERROR
 from mcp_types.version import LATEST_MODERN_VERSION
 
 logger = logging.getLogger(__name__)
@@ -49,9 +50,9 @@ class ServerConnection:
         send: Send,
         *,
         lifespan_context: object,
-        greeting: InitializeResult | None = None,
+        greeting: types.InitializeResult | None = None,
         session_id: str | None = None,
-        on_failure: Callable[[RequestId, BaseException], None] | None = None,
+        on_failure: Callable[[types.RequestId, BaseException], None] | None = None,
     ) -> None:
         self._server = server
         self._lifespan_context = lifespan_context
@@ -115,7 +116,7 @@ class ServerConnection:
         owner = progress_owner(notification)
         if owner is not None:
             self._connection.pass_on(owner, notification)
-        client = self._handshake.client or ClientFacts(LATEST_MODERN_VERSION, ClientCapabilities())
+        client = self._handshake.client or ClientFacts(LATEST_MODERN_VERSION, types.ClientCapabilities())
         scope = self._scope(notification.method, notification.params, client)
         self._connection.start(handle_notification, self._server, scope)
 
@@ -153,7 +154,7 @@ async def serve_streams(
     write_stream: WriteStream[SessionMessage],
     *,
     lifespan_context: object,
-    greeting: InitializeResult | None = None,
+    greeting: types.InitializeResult | None = None,
     session_id: str | None = None,
     raise_exceptions: bool = False,
 ) -> None:
@@ -187,7 +188,7 @@ async def serve_streams(
     gone: list[bool] = []
     reading = anyio.CancelScope()
 
-    def stop(request_id: RequestId, cause: BaseException) -> None:
+    def stop(request_id: types.RequestId, cause: BaseException) -> None:
         failures.append(cause)
         reading.cancel()
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import mcp_types as types
 from mcp._engine.scope import Notify
 from mcp._protocol.era import MODERN, era_of
 from mcp._protocol.handshake import Handshake
 from mcp._protocol.metadata import LOG_LEVELS, ClientFacts
 from mcp.shared.dispatcher import ProgressFnT, tell_progress
-from mcp_types import Implementation, InitializeRequestParams, LoggingLevel, ProgressNotification
+from mcp_types import LoggingLevel
 
 logger = logging.getLogger("mcp.server.session")  # where those who read the log look for it
 
 
-def as_handshake(facts: ClientFacts) -> InitializeRequestParams:
+def as_handshake(facts: ClientFacts) -> types.InitializeRequestParams:
     """What a client said about itself, in the shape of a handshake."""
-    return InitializeRequestParams(
+    return types.InitializeRequestParams(
         protocol_version=facts.version,
         capabilities=facts.capabilities,
-        client_info=facts.info or Implementation(name="", version=""),
+        client_info=facts.info or types.Implementation(name="", version=""),
     )
 
 
@@ -56,7 +57,7 @@ def progress_to(callback: ProgressFnT) -> Notify:
 
     async def hear(method: str, params: dict[str, Any] | None) -> None:
         try:
-            progress = ProgressNotification.model_validate({"method": method, "params": params}).params
+            progress = types.ProgressNotification.model_validate({"method": method, "params": params}).params
             await tell_progress(callback, progress)
         except Exception:
             logger.exception("progress callback raised")

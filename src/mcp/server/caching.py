@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
-from mcp_types import CacheableResult
+import mcp_types as types
 from mcp_types.methods import CACHEABLE_METHODS, CacheableMethod
 
 __all__ = ["CACHEABLE_METHODS", "CacheHint", "CacheableMethod", "apply_cache_hint", "validate_cache_hints"]
 
-CacheableResultT = TypeVar("CacheableResultT", bound=CacheableResult)
+CacheableResultT = TypeVar("CacheableResultT", bound="types.CacheableResult")
 
 
 @dataclass(frozen=True)

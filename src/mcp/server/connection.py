@@ -21,7 +21,7 @@ from mcp._protocol.metadata import ClientFacts
 from mcp.server._telling import as_handshake, drops_change, progress_to, wants_log
 from mcp.shared.dispatcher import CallOptions, DispatchContext, Outbound
 from mcp.shared.exceptions import NoBackChannelError
-from mcp_types import ClientCapabilities, Implementation, InitializeRequestParams, LoggingLevel
+from mcp_types import LoggingLevel
 from mcp_types.methods import MONOLITH_RESULTS
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
@@ -63,12 +63,12 @@ class Connection:
         *,
         protocol_version: str,
         session_id: str | None = None,
-        client_params: InitializeRequestParams | None = None,
+        client_params: types.InitializeRequestParams | None = None,
     ) -> None:
         self.outbound = outbound
         self.session_id = session_id
         self.handshake = Handshake()
-        self._facts = ClientFacts(protocol_version, ClientCapabilities())
+        self._facts = ClientFacts(protocol_version, types.ClientCapabilities())
         if client_params is not None:
             facts = ClientFacts(protocol_version, client_params.capabilities, client_params.client_info)
             self._facts = self.handshake.client = facts
@@ -111,8 +111,8 @@ class Connection:
         made.handshake.era = era_of(protocol_version)
         made._facts = ClientFacts(
             protocol_version,
-            ClientCapabilities.model_validate({} if client_capabilities is None else client_capabilities),
-            None if client_info is None else Implementation.model_validate(client_info),
+            types.ClientCapabilities.model_validate({} if client_capabilities is None else client_capabilities),
+            None if client_info is None else types.Implementation.model_validate(client_info),
         )
         return made
 
@@ -127,7 +127,7 @@ class Connection:
         return self.facts.version
 
     @property
-    def client_params(self) -> InitializeRequestParams | None:
+    def client_params(self) -> types.InitializeRequestParams | None:
         """What the client said about itself, in the shape of a handshake; `None` before it said anything."""
         return None if self.handshake.era is None else as_handshake(self.facts)
 
@@ -141,7 +141,7 @@ class Connection:
         """Whether a handshake has been agreed on."""
         return self.handshake.client is not None
 
-    def check_capability(self, capability: ClientCapabilities) -> bool:
+    def check_capability(self, capability: types.ClientCapabilities) -> bool:
         """Whether the client declared everything that is set in `capability`."""
         return declares(self.facts.capabilities, capability)
 

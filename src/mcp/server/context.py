@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
+import mcp_types as types
 from mcp.server._telling import wants_log
 from mcp.server.session import ServerSession
-from mcp_types import LoggingLevel, RequestId, RequestParamsMeta
+from mcp_types import LoggingLevel
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
@@ -50,8 +51,8 @@ class ServerRequestContext(Generic[LifespanContextT, RequestT]):
     protocol_version: str
     method: str
     params: Mapping[str, Any] | None = None
-    request_id: RequestId | None = None
-    meta: RequestParamsMeta | None = None
+    request_id: types.RequestId | None = None
+    meta: types.RequestParamsMeta | None = None
     request: RequestT | None = None
     close_sse_stream: CloseStream | None = None
     close_standalone_sse_stream: CloseStream | None = None
@@ -111,7 +112,7 @@ class Context(Generic[LifespanT_co]):
         *,
         lifespan: LifespanT_co,
         connection: Connection,
-        meta: RequestParamsMeta | None = None,
+        meta: types.RequestParamsMeta | None = None,
     ) -> None:
         self._dctx = dctx
         self._lifespan = lifespan

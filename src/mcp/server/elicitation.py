@@ -11,9 +11,9 @@ from typing import Any, Generic, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, ValidationError
 from typing_extensions import TypeAliasType, TypeVar
 
+import mcp_types as types
 from mcp.server._forms import Form
 from mcp.server.session import ServerSession
-from mcp_types import ElicitResult, RequestId
 
 __all__ = [
     "AcceptedElicitation",
@@ -109,7 +109,7 @@ async def elicit_with_validation(
     session: ServerSession,
     message: str,
     schema: type[ElicitSchemaModelT],
-    related_request_id: RequestId | None = None,
+    related_request_id: types.RequestId | None = None,
 ) -> ElicitationResult[ElicitSchemaModelT]:
     """Ask the user to fill in a form, and check what they filled in.
 
@@ -135,7 +135,7 @@ async def elicit_url(
     message: str,
     url: str,
     elicitation_id: str,
-    related_request_id: RequestId | None = None,
+    related_request_id: types.RequestId | None = None,
 ) -> UrlElicitationResult:
     """Ask the user to visit a URL.
 
@@ -154,7 +154,9 @@ async def elicit_url(
     return read_url_answer(result)
 
 
-def read_form_answer(form: Form[ElicitSchemaModelT], result: ElicitResult) -> ElicitationResult[ElicitSchemaModelT]:
+def read_form_answer(
+    form: Form[ElicitSchemaModelT], result: types.ElicitResult
+) -> ElicitationResult[ElicitSchemaModelT]:
     """Turn the answer to a form into its outcome.
 
     Raises:
@@ -175,10 +177,10 @@ def read_form_answer(form: Form[ElicitSchemaModelT], result: ElicitResult) -> El
     return AcceptedElicitation(data=data)
 
 
-def read_url_answer(result: ElicitResult) -> UrlElicitationResult:
+def read_url_answer(result: types.ElicitResult) -> UrlElicitationResult:
     """Turn the answer to a URL into its outcome."""
     return AcceptedUrlElicitation() if result.action == "accept" else _refusal(result)
 
 
-def _refusal(result: ElicitResult) -> DeclinedElicitation | CancelledElicitation:
+def _refusal(result: types.ElicitResult) -> DeclinedElicitation | CancelledElicitation:
     return DeclinedElicitation() if result.action == "decline" else CancelledElicitation()

@@ -10,9 +10,9 @@ from typing import Any, Protocol, TypeAlias
 
 from pydantic import BaseModel
 
+import mcp_types as types
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.extension import validate_extension_identifier
-from mcp_types import CallToolRequestParams
 from mcp_types.methods import SPEC_CLIENT_METHODS
 from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 
@@ -188,7 +188,7 @@ class Extension:
         return ()
 
     async def intercept_tool_call(
-        self, params: CallToolRequestParams, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+        self, params: types.CallToolRequestParams, ctx: ServerRequestContext[Any, Any], call_next: CallNext
     ) -> HandlerResult:
         """Wrap every tool call; several extensions nest, the first registered outermost.
 
@@ -209,7 +209,10 @@ def compose_tool_call_handler(extensions: Sequence[Extension], handler: RequestH
 
 
 async def _intercept(
-    extension: Extension, handler: RequestHandler, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
+    extension: Extension,
+    handler: RequestHandler,
+    ctx: ServerRequestContext[Any, Any],
+    params: types.CallToolRequestParams,
 ) -> HandlerResult:
     went_on = False
 
@@ -218,7 +221,7 @@ async def _intercept(
         went_on = True
         if replaced.params is ctx.params:
             return handler(replaced, params)
-        return handler(replaced, CallToolRequestParams.model_validate(replaced.params or {}))
+        return handler(replaced, types.CallToolRequestParams.model_validate(replaced.params or {}))
 
     try:
         return await extension.intercept_tool_call(params, ctx, call_next)

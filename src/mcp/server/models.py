@@ -1,41 +1,15 @@
 """What a server tells in a legacy handshake."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import TYPE_CHECKING
 
-from mcp_types import Icon, Implementation, InitializeResult, ServerCapabilities
-from mcp_types.version import LATEST_HANDSHAKE_VERSION
+from mcp_types._lazy import lazy_names
 
+if TYPE_CHECKING:
+    from mcp.server._initialization import InitializationOptions
+else:
+    __getattr__, __dir__ = lazy_names(__name__, {"InitializationOptions": "mcp.server._initialization"})
 
-class InitializationOptions(BaseModel):
-    """The server's side of an `initialize` answer."""
-
-    model_config = ConfigDict(defer_build=True)
-
-    server_name: str
-    server_version: str
-    title: str | None = None
-    description: str | None = None
-    capabilities: ServerCapabilities
-    instructions: str | None = None
-    website_url: str | None = None
-    icons: list[Icon] | None = None
-
-    def greeting(self) -> InitializeResult:
-        """The answer to `initialize`, for the newest legacy revision."""
-        identity = Implementation(
-            name=self.server_name,
-            version=self.server_version,
-            title=self.title,
-            description=self.description,
-            website_url=self.website_url,
-            icons=self.icons,
-        )
-        return InitializeResult(
-            protocol_version=LATEST_HANDSHAKE_VERSION,
-            capabilities=self.capabilities,
-            server_info=identity,
-            instructions=self.instructions,
-        )
+__all__ = ["InitializationOptions", "NotificationOptions"]
 
 
 class NotificationOptions:

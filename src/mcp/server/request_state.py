@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypedDict, ca
 
 from typing_extensions import Self, Unpack
 
+import mcp_types as types
 from mcp.server import _claims
 from mcp.server._rejections import log_failure, logger, rejection, store_failure
 from mcp.server._sealing import (
@@ -39,7 +40,6 @@ from mcp.server.auth.middleware.auth_context import get_access_token, verified_u
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.stores.store import Store
-from mcp_types import InputRequiredResult
 from mcp_types.jsonrpc import INTERNAL_ERROR
 from mcp_types.methods import INPUT_REQUIRED_METHODS
 
@@ -331,7 +331,7 @@ class RequestStateBoundary:
             if result.get("resultType") != "input_required" or not isinstance(result.get("requestState"), str):
                 return result
             return {**result, "requestState": await self._seal(ctx, result["requestState"], arguments_digest)}
-        if isinstance(result, InputRequiredResult) and result.request_state is not None:
+        if isinstance(result, types.InputRequiredResult) and result.request_state is not None:
             token = await self._seal(ctx, result.request_state, arguments_digest)
             return result.model_copy(update={"request_state": token})
         return result

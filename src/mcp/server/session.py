@@ -19,15 +19,7 @@ from mcp.server.validation import validate_sampling_tools, validate_tool_use_res
 from mcp.shared._deprecated import deprecated
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError, NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
-from mcp_types import (
-    INTERNAL_ERROR,
-    MISSING_REQUIRED_CLIENT_CAPABILITY,
-    ClientCapabilities,
-    InitializeRequestParams,
-    LoggingLevel,
-    RequestId,
-    RequestParamsMeta,
-)
+from mcp_types import INTERNAL_ERROR, MISSING_REQUIRED_CLIENT_CAPABILITY, LoggingLevel
 
 if TYPE_CHECKING:
     from pydantic import AnyUrl  # loads the metadata of packages
@@ -62,7 +54,7 @@ class ServerSession:
         request_outbound: RequestScope | DispatchContext[Any],
         connection: Connection | None,
         *,
-        request_meta: RequestParamsMeta | None = None,
+        request_meta: types.RequestParamsMeta | None = None,
     ) -> None:
         if not isinstance(request_outbound, RequestScope):
             request_outbound = _scope_of(request_outbound, connection, request_meta)
@@ -81,12 +73,12 @@ class ServerSession:
         return self.scope.version
 
     @property
-    def client_capabilities(self) -> ClientCapabilities | None:
+    def client_capabilities(self) -> types.ClientCapabilities | None:
         """What the client declared: with this request (modern) or in its handshake (legacy)."""
         return self.scope.client.capabilities
 
     @property
-    def client_params(self) -> InitializeRequestParams | None:
+    def client_params(self) -> types.InitializeRequestParams | None:
         """What the client said about itself, in the shape of a handshake."""
         return as_handshake(self.scope.client)
 
@@ -95,14 +87,14 @@ class ServerSession:
         """Whether the client can be asked while the request runs (never on modern connections)."""
         return self.scope.ask is not None
 
-    def check_client_capability(self, capability: ClientCapabilities) -> bool:
+    def check_client_capability(self, capability: types.ClientCapabilities) -> bool:
         """Whether the client declared everything that is set in `capability`."""
         return declares(self.scope.client.capabilities, capability)
 
     # Notifications
 
     async def send_notification(
-        self, notification: types.ServerNotification, related_request_id: RequestId | None = None
+        self, notification: types.ServerNotification, related_request_id: types.RequestId | None = None
     ) -> None:
         """Send any notification, related to the request at hand."""
         params = None if notification.params is None else dump(notification.params, self.scope.era)
@@ -154,7 +146,7 @@ class ServerSession:
         level: LoggingLevel,
         data: Any,
         logger: str | None = None,
-        related_request_id: RequestId | None = None,
+        related_request_id: types.RequestId | None = None,
     ) -> None:
         """Send a log message; on modern connections only if the request asked for this level.
 
@@ -190,7 +182,9 @@ class ServerSession:
         """Tell a legacy client that a resource changed."""
         await self._notify_change("notifications/resources/updated", {"uri": str(uri)})
 
-    async def send_elicit_complete(self, elicitation_id: str, related_request_id: RequestId | None = None) -> None:
+    async def send_elicit_complete(
+        self, elicitation_id: str, related_request_id: types.RequestId | None = None
+    ) -> None:
         """Tell a legacy client that the part of a URL elicitation that happens elsewhere is done."""
         await self._notify_change("notifications/elicitation/complete", {"elicitationId": elicitation_id})
 
@@ -294,7 +288,7 @@ class ServerSession:
         model_preferences: types.ModelPreferences | None = None,
         tools: list[types.Tool] | None = None,
         tool_choice: types.ToolChoice | None = None,
-        related_request_id: RequestId | None = None,
+        related_request_id: types.RequestId | None = None,
     ) -> types.CreateMessageResult | types.CreateMessageResultWithTools:
         """Ask the client's model for a message. Deprecated by the protocol: call a model yourself.
 
@@ -326,13 +320,13 @@ class ServerSession:
         return await self.send_request(request, result_type, metadata=related)
 
     async def elicit(
-        self, message: str, requested_schema: dict[str, Any], related_request_id: RequestId | None = None
+        self, message: str, requested_schema: dict[str, Any], related_request_id: types.RequestId | None = None
     ) -> types.ElicitResult:
         """Ask the user to fill in a form (the older name of `elicit_form`)."""
         return await self.elicit_form(message, requested_schema, related_request_id)
 
     async def elicit_form(
-        self, message: str, requested_schema: dict[str, Any], related_request_id: RequestId | None = None
+        self, message: str, requested_schema: dict[str, Any], related_request_id: types.RequestId | None = None
     ) -> types.ElicitResult:
         """Ask the user to fill in a form."""
         params = types.ElicitRequestFormParams(message=message, requested_schema=requested_schema)
@@ -340,7 +334,7 @@ class ServerSession:
         return await self.send_request(types.ElicitRequest(params=params), types.ElicitResult, metadata=related)
 
     async def elicit_url(
-        self, message: str, url: str, elicitation_id: str, related_request_id: RequestId | None = None
+        self, message: str, url: str, elicitation_id: str, related_request_id: types.RequestId | None = None
     ) -> types.ElicitResult:
         """Ask the user to open a URL."""
         params = types.ElicitRequestURLParams(message=message, url=url, elicitation_id=elicitation_id)
@@ -349,7 +343,7 @@ class ServerSession:
 
 
 def _scope_of(
-    context: DispatchContext[Any], connection: Connection | None, meta: RequestParamsMeta | None
+    context: DispatchContext[Any], connection: Connection | None, meta: types.RequestParamsMeta | None
 ) -> RequestScope:
     from mcp.server.connection import scope_of
 

@@ -21,6 +21,7 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from starlette.requests import Request as HTTPRequest
 
+import mcp_types as types
 from mcp._engine.streams import WireWriter, WriteStream, as_model, to_wire
 from mcp._protocol.era import knows_batches
 from mcp._protocol.errors import Rejection
@@ -52,7 +53,6 @@ from mcp.server.transport_security import (
     too_large,
 )
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp_types import RequestId
 
 __all__ = ["DEFAULT_MAX_REQUEST_BODY_SIZE", "SseServerTransport"]
 
@@ -74,7 +74,7 @@ class SseWriteStream(WriteStream[SessionMessage], WireWriter):
 
     def __init__(self, outlet: Outlet) -> None:
         self._outlet = outlet
-        self.opening: RequestId | None = None
+        self.opening: types.RequestId | None = None
         self.version: str | None = None
 
     async def send(self, item: SessionMessage, /) -> None:

@@ -20,6 +20,7 @@ from typing import Any, Final, cast
 
 import anyio
 
+import mcp_types as types
 from mcp._engine.descriptors import ByteSink, ByteSource, sink, source
 from mcp._engine.line_streams import LineReader, LineReadStream, LineWriteStream
 from mcp._engine.lines import DEFAULT_MAX_LINE_BYTES, LineTooLong
@@ -27,7 +28,7 @@ from mcp._protocol.era import errors_need_id, knows_batches
 from mcp._protocol.errors import Rejection
 from mcp._protocol.jsonrpc import PARSE_ERROR_TEXT, Message, error_message, loads, read_message
 from mcp.server._stdio_fds import STDIN, STDOUT, claim_stdin, claim_stdout, is_descriptor
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData
+from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
 __all__ = ["StdioReadStream", "StdioWriteStream", "stdio_server"]
 
@@ -109,7 +110,7 @@ class StdioReadStream(LineReadStream):
     async def _refuse(self, rejection: Rejection, version: str | None) -> None:
         # JSON-RPC wants an id that could not be read to be null; revisions from 2025-11-25 on leave it out.
         null_id = version is None or errors_need_id(version)
-        error = ErrorData(code=rejection.code, message=rejection.message)
+        error = types.ErrorData(code=rejection.code, message=rejection.message)
         with suppress(OSError):  # whoever answers the next request will notice
             await self._answers.send_wire(error_message(rejection.request_id, error, null_id=null_id))
 

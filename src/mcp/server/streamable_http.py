@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+import mcp_types as types
 from mcp._protocol.headers import LAST_EVENT_ID as LAST_EVENT_ID_HEADER
 from mcp._protocol.headers import MCP_SESSION_ID as MCP_SESSION_ID_HEADER
 from mcp._protocol.http_request import negotiate_accept
-from mcp_types.jsonrpc import JSONRPCMessage
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -52,7 +52,7 @@ class EventMessage:
         event_id: The id it was stored under; `None` leaves the event without one.
     """
 
-    message: JSONRPCMessage
+    message: types.JSONRPCMessage
     event_id: EventId | None = None
 
 
@@ -66,7 +66,7 @@ class EventStore(ABC):
     """
 
     @abstractmethod
-    async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
+    async def store_event(self, stream_id: StreamId, message: types.JSONRPCMessage | None) -> EventId:
         """Store an event; `message` is `None` for one that only marks a place.
 
         Returns:

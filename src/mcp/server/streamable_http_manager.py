@@ -10,6 +10,7 @@ from typing import Final
 
 import anyio
 
+import mcp_types as types
 from mcp._protocol.errors import Rejection
 from mcp._protocol.headers import MCP_PROTOCOL_VERSION as MCP_PROTOCOL_VERSION_HEADER
 from mcp._protocol.headers import MCP_SESSION_ID as MCP_SESSION_ID_HEADER
@@ -49,7 +50,7 @@ from mcp.server.transport_security import (
     rejection_body,
     too_large,
 )
-from mcp_types.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorData
+from mcp_types.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 __all__ = [
@@ -306,5 +307,5 @@ def _is_positive_and_finite(value: float) -> bool:
 
 
 async def _reject(send: Send, rejection: Rejection) -> None:
-    error = ErrorData(code=rejection.code, message=rejection.message, data=rejection.data)
+    error = types.ErrorData(code=rejection.code, message=rejection.message, data=rejection.data)
     await send_json(send, rejection.status, error_message(rejection.request_id, error))

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import anyio
 
+import mcp_types as types
 from mcp._protocol.listen import acknowledgement, honoured, to_notification
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
@@ -23,14 +24,7 @@ from mcp.shared.subscriptions import (
     event_matches,
 )
 from mcp.stores.store import StoreError
-from mcp_types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    SubscriptionFilter,
-    SubscriptionsListenRequestParams,
-    SubscriptionsListenResult,
-)
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST
 
 __all__ = [
     "SUBSCRIPTION_ID_META_KEY",
@@ -131,7 +125,7 @@ class _Subscription:
 
     __slots__ = ("_events", "_limit", "_uris", "_wake", "_wanted", "ended", "forget")
 
-    def __init__(self, wanted: SubscriptionFilter, limit: int) -> None:
+    def __init__(self, wanted: types.SubscriptionFilter, limit: int) -> None:
         self._wanted = wanted
         self._uris = frozenset(wanted.resource_subscriptions or ())
         self.ended = False
@@ -218,8 +212,8 @@ class ListenHandler:
         self._open: set[_Subscription] = set()
 
     async def __call__(
-        self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
-    ) -> SubscriptionsListenResult:
+        self, ctx: ServerRequestContext[Any, Any], params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
         """Serve one stream: acknowledge, deliver, and return the result that ends it.
 
         Raises:
@@ -248,7 +242,7 @@ class ListenHandler:
                     subscription.forget()
         finally:
             self._open.discard(subscription)
-        return SubscriptionsListenResult.model_validate({"_meta": {SUBSCRIPTION_ID_META_KEY: request_id}})
+        return types.SubscriptionsListenResult.model_validate({"_meta": {SUBSCRIPTION_ID_META_KEY: request_id}})
 
     def close(self) -> None:
         """End every open stream in good order: what is queued goes out, then the result. New streams may open again."""
@@ -278,7 +272,9 @@ class ListenHandler:
 
         return listener
 
-    async def _authorized(self, ctx: ServerRequestContext[Any, Any], wanted: SubscriptionFilter) -> SubscriptionFilter:
+    async def _authorized(
+        self, ctx: ServerRequestContext[Any, Any], wanted: types.SubscriptionFilter
+    ) -> types.SubscriptionFilter:
         uris = wanted.resource_subscriptions
         if not uris:
             return wanted

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import mcp_types as types
 from mcp.shared.exceptions import MCPError
-from mcp_types.jsonrpc import RequestId
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -39,7 +39,7 @@ def attributes_of(
     params: Mapping[str, Any] | None,
     *,
     version: str | None,
-    request_id: RequestId | None,
+    request_id: types.RequestId | None,
     network: str | None,
     session_id: str | None,
 ) -> dict[str, str]:

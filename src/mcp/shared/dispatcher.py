@@ -6,8 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias, TypedDict, TypeVar, cast
 
-from mcp_types import ProgressNotificationParams
-from mcp_types.jsonrpc import RequestId
+import mcp_types as types
 
 __all__ = ["CallOptions", "DispatchContext", "Dispatcher", "OnNotify", "OnRequest", "Outbound", "ProgressFnT"]
 
@@ -28,7 +27,7 @@ class ProgressFnT(Protocol):
         ...
 
 
-async def tell_progress(callback: ProgressFnT, params: ProgressNotificationParams) -> None:
+async def tell_progress(callback: ProgressFnT, params: types.ProgressNotificationParams) -> None:
     """Tell a callback how far a request is; one that is no async function has heard when it returns."""
     told = cast("object", callback(params.progress, params.total, params.message))
     if inspect.isawaitable(told):
@@ -74,7 +73,7 @@ class DispatchContext(Outbound, Protocol[TransportT_co]):
         ...
 
     @property
-    def request_id(self) -> RequestId | None:
+    def request_id(self) -> types.RequestId | None:
         """The id of the request; `None` for a notification."""
         ...
 

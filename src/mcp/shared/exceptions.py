@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp.shared._renamed import renamed_names
-from mcp_types import ElicitRequestURLParams
-from mcp_types.jsonrpc import INVALID_REQUEST, URL_ELICITATION_REQUIRED, ErrorData, JSONRPCError
+import mcp_types as types
+from mcp_types._renamed import renamed_names
+from mcp_types.jsonrpc import INVALID_REQUEST, URL_ELICITATION_REQUIRED
 from mcp_types.version import MCPDeprecationWarning
 
 __all__ = [
@@ -56,7 +56,7 @@ class MCPError(Exception):
 
     def __init__(self, code: int, message: str, data: Any = None, *, is_local: bool = False) -> None:
         if not (isinstance(cast("object", code), int) and isinstance(cast("object", message), str)):
-            read = ErrorData(code=code, message=message)
+            read = types.ErrorData(code=code, message=message)
             code, message = read.code, read.message
         super().__init__(code, message, data)
         self.code = code
@@ -65,18 +65,18 @@ class MCPError(Exception):
         self.is_local = is_local
 
     @property
-    def error(self) -> ErrorData:
+    def error(self) -> types.ErrorData:
         """The error as it crosses the wire."""
         # Errors are made on hot paths and mostly read by attribute: the model is built for those who want it.
-        return ErrorData(code=self.code, message=self.message, data=self.data)
+        return types.ErrorData(code=self.code, message=self.message, data=self.data)
 
     @classmethod
-    def from_error_data(cls, error: ErrorData) -> MCPError:
+    def from_error_data(cls, error: types.ErrorData) -> MCPError:
         """Return the exception for an error object."""
         return cls(error.code, error.message, error.data)
 
     @classmethod
-    def from_jsonrpc_error(cls, error: JSONRPCError) -> MCPError:
+    def from_jsonrpc_error(cls, error: types.JSONRPCError) -> MCPError:
         """Return the exception for an error response."""
         return cls.from_error_data(error.error)
 
@@ -111,7 +111,7 @@ class UrlElicitationRequiredError(MCPError):
         message: The error's message; a fixed sentence by default.
     """
 
-    def __init__(self, elicitations: list[ElicitRequestURLParams], message: str | None = None) -> None:
+    def __init__(self, elicitations: list[types.ElicitRequestURLParams], message: str | None = None) -> None:
         if message is None:
             message = f"URL elicitation{'s' if len(elicitations) > 1 else ''} required"
         data = {
@@ -121,12 +121,12 @@ class UrlElicitationRequiredError(MCPError):
         self._elicitations = elicitations
 
     @property
-    def elicitations(self) -> list[ElicitRequestURLParams]:
+    def elicitations(self) -> list[types.ElicitRequestURLParams]:
         """The URLs to visit."""
         return self._elicitations
 
     @classmethod
-    def from_error(cls, error: ErrorData) -> UrlElicitationRequiredError:
+    def from_error(cls, error: types.ErrorData) -> UrlElicitationRequiredError:
         """Read the elicitations back from an error object.
 
         Raises:
@@ -138,13 +138,13 @@ class UrlElicitationRequiredError(MCPError):
         found: object = cast("dict[str, object]", data).get("elicitations", ()) if isinstance(data, dict) else ()
         if not isinstance(found, (list, tuple)):
             raise ValueError(f"Error data of code {URL_ELICITATION_REQUIRED} needs a list of elicitations")
-        items = [ElicitRequestURLParams.model_validate(item) for item in cast("list[object]", found)]
+        items = [types.ElicitRequestURLParams.model_validate(item) for item in cast("list[object]", found)]
         return cls(items, error.message)
 
     @classmethod
-    def from_error_data(cls, error: ErrorData) -> UrlElicitationRequiredError:
+    def from_error_data(cls, error: types.ErrorData) -> UrlElicitationRequiredError:
         """Return the exception for an error object; the same as `from_error`."""
         return cls.from_error(error)
 
-    def __reduce__(self) -> tuple[type[UrlElicitationRequiredError], tuple[list[ElicitRequestURLParams], str]]:
+    def __reduce__(self) -> tuple[type[UrlElicitationRequiredError], tuple[list[types.ElicitRequestURLParams], str]]:
         return type(self), (self._elicitations, self.message)

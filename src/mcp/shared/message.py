@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from mcp_types.jsonrpc import JSONRPCMessage, RequestId
+import mcp_types as types
 
 __all__ = [
     "ClientMessageMetadata",
@@ -34,7 +34,7 @@ class ClientMessageMetadata:
 class ServerMessageMetadata:
     """What a server and its transport tell each other about one message."""
 
-    related_request_id: RequestId | None = None
+    related_request_id: types.RequestId | None = None
     request_context: Any = None
     close_sse_stream: Callable[[], Awaitable[None]] | None = None
     close_standalone_sse_stream: Callable[[], Awaitable[None]] | None = None
@@ -49,5 +49,5 @@ MessageMetadata: TypeAlias = ClientMessageMetadata | ServerMessageMetadata | Non
 class SessionMessage:
     """A JSON-RPC message with its metadata."""
 
-    message: JSONRPCMessage
+    message: types.JSONRPCMessage
     metadata: MessageMetadata = None

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from mcp_types import (
-    NotificationParams,
-    PromptListChangedNotification,
-    ResourceListChangedNotification,
-    ResourceUpdatedNotification,
-    ResourceUpdatedNotificationParams,
-    SubscriptionFilter,
-    ToolListChangedNotification,
-)
-
-if TYPE_CHECKING:
-    from mcp_types import ServerNotification  # takes long to make
+import mcp_types as types
 
 SUBSCRIPTION_ID_META_KEY: Final = "io.modelcontextprotocol/subscriptionId"
 """`_meta` key of every message of a subscription: the id of the request that opened it."""
@@ -84,7 +73,7 @@ def method_of_event(event: ServerEvent) -> str:
     return _PROMPTS if isinstance(event, PromptsListChanged) else _RESOURCES
 
 
-def event_matches(honored: SubscriptionFilter, uris: frozenset[str], event: ServerEvent) -> bool:
+def event_matches(honored: types.SubscriptionFilter, uris: frozenset[str], event: ServerEvent) -> bool:
     """Whether a subscription asked for an event.
 
     Args:
@@ -101,13 +90,15 @@ def event_matches(honored: SubscriptionFilter, uris: frozenset[str], event: Serv
     return bool(honored.resources_list_changed)
 
 
-def event_to_notification(event: ServerEvent, meta: dict[str, Any]) -> ServerNotification:
+def event_to_notification(event: ServerEvent, meta: dict[str, Any]) -> types.ServerNotification:
     """Build the notification that tells an event, with the given `_meta`."""
     if isinstance(event, ResourceUpdated):
-        return ResourceUpdatedNotification(params=ResourceUpdatedNotificationParams(uri=event.uri, _meta=meta))
-    params = NotificationParams(_meta=meta)
+        return types.ResourceUpdatedNotification(
+            params=types.ResourceUpdatedNotificationParams(uri=event.uri, _meta=meta)
+        )
+    params = types.NotificationParams(_meta=meta)
     if isinstance(event, ToolsListChanged):
-        return ToolListChangedNotification(params=params)
+        return types.ToolListChangedNotification(params=params)
     if isinstance(event, PromptsListChanged):
-        return PromptListChangedNotification(params=params)
-    return ResourceListChangedNotification(params=params)
+        return types.PromptListChangedNotification(params=params)
+    return types.ResourceListChangedNotification(params=params)

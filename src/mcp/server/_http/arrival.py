@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from starlette.requests import Request as HTTPRequest
 
+import mcp_types as types
 from mcp._protocol.errors import Rejection
 from mcp._protocol.jsonrpc import error_message
 from mcp.server._http.asgi import ASGIHeaders
 from mcp.server._http.resumable import EventStream
-from mcp_types import ErrorData
 
 FAREWELL_TIME: Final = 1.0
 """How long the last words of a request may take."""
@@ -43,4 +43,4 @@ class Arrival:
 
 def rejected(item: Rejection) -> dict[str, Any]:
     """Answer what came in a batch and is refused; an id that could not be read is `null`, as its revision wants."""
-    return error_message(item.request_id, ErrorData(code=item.code, message=item.message), null_id=True)
+    return error_message(item.request_id, types.ErrorData(code=item.code, message=item.message), null_id=True)

@@ -10,6 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 from starlette.requests import Request as HTTPRequest
 
+import mcp_types as types
 from mcp._protocol.era import errors_need_id, knows_batches
 from mcp._protocol.errors import Rejection
 from mcp._protocol.headers import MCP_PROTOCOL_VERSION, MCP_SESSION_ID
@@ -33,7 +34,7 @@ from mcp.server._http.session import LegacySession
 from mcp.server._http.stateless import StatelessServing
 from mcp.server.auth._access_token import principal_components
 from mcp.server.auth.middleware.auth_context import get_access_token, verified_user
-from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ErrorData, RequestId
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 _ALLOW_ALL: Final = (b"allow", b"GET, POST, DELETE")
@@ -48,7 +49,7 @@ class _Refusal(Exception):
     def __init__(self, status: int, message: str, code: int = INVALID_REQUEST) -> None:
         super().__init__(message)
         self.status = status
-        self.error = ErrorData(code=code, message=message)
+        self.error = types.ErrorData(code=code, message=message)
 
 
 class LegacyEndpoint:
@@ -298,7 +299,7 @@ async def _refuse(
     send: Send,
     refusal: _Refusal,
     headers: ASGIHeaders,
-    request_id: RequestId | None,
+    request_id: types.RequestId | None,
     *more_headers: tuple[bytes, bytes],
 ) -> None:
     null_id = refusal.status == 503 or errors_need_id(headers.first(_VERSION) or DEFAULT_LEGACY_VERSION)

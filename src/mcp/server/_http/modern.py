@@ -11,6 +11,7 @@ import anyio
 from pydantic_core import PydanticSerializationError
 from starlette.requests import Request
 
+import mcp_types as types
 from mcp._engine.scope import RequestScope
 from mcp._protocol.era import era_of
 from mcp._protocol.errors import http_status
@@ -24,8 +25,7 @@ from mcp.server._http.response_stream import ResponseStream
 from mcp.server._http.watch import Newcomers, StopCause, Watch
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
-from mcp_types import ClientCapabilities
-from mcp_types.jsonrpc import INTERNAL_ERROR, ErrorData
+from mcp_types.jsonrpc import INTERNAL_ERROR
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class Exchange:
         await self._watch.run(self._answer)
         if self._watch.cause is StopCause.SERVER_STOPPING:
             with anyio.move_on_after(_FAREWELL_TIME):
-                error = ErrorData(code=INTERNAL_ERROR, message="The server is shutting down")
+                error = types.ErrorData(code=INTERNAL_ERROR, message="The server is shutting down")
                 await self._stream.finish(dumps(error_message(request.request_id, error)), 503)
 
     def stop(self) -> None:
@@ -99,7 +99,7 @@ class Exchange:
             return dumps(message)
         except (ValueError, PydanticSerializationError):
             logger.exception("the answer to %r has no JSON form", self._request.method)
-            error = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
+            error = types.ErrorData(code=INTERNAL_ERROR, message="Internal server error")
             return dumps(error_message(self._request.request_id, error))
 
 
@@ -166,7 +166,7 @@ class ModernEndpoint:
                 request_id=None,
                 version=notification.version,
                 era=era_of(notification.version),
-                client=ClientFacts(notification.version, ClientCapabilities()),
+                client=ClientFacts(notification.version, types.ClientCapabilities()),
                 notify=unheard,
                 lifespan_context=self.lifespan_context,
                 headers=headers,

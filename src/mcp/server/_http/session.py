@@ -17,6 +17,7 @@ import anyio
 from anyio.abc import TaskStatus
 from pydantic_core import PydanticSerializationError
 
+import mcp_types as types
 from mcp._engine.connection import Connection, progress_owner
 from mcp._engine.scope import Ask, RequestScope
 from mcp._protocol.era import LEGACY, polls_streams
@@ -31,12 +32,12 @@ from mcp.server._http.outlet import Outlet
 from mcp.server._http.resumable import BatchStream, EventStream, Storage, replay_stream, write_replayed
 from mcp.server.connection import ShownConnection
 from mcp.server.streamable_http import GET_STREAM_KEY, REQUEST_CANCELLED
-from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ClientCapabilities, ErrorData, RequestId
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
 logger = logging.getLogger(__name__)
 
-_UNKNOWN = ClientFacts(LATEST_HANDSHAKE_VERSION, ClientCapabilities.model_construct())
+_UNKNOWN = ClientFacts(LATEST_HANDSHAKE_VERSION, types.ClientCapabilities.model_construct())
 
 
 class LegacySession:
@@ -59,7 +60,7 @@ class LegacySession:
         self._storage = storage
         self._handshake = Handshake()
         self._connection = Connection(self._send, self._admit, self._take_note)
-        self._arrivals: dict[RequestId, Arrival] = {}
+        self._arrivals: dict[types.RequestId, Arrival] = {}
         self._arriving: Arrival | None = None  # while its message is being delivered
         self._standalone = EventStream(f"{self.session_id}/{GET_STREAM_KEY}", storage, self._polls)
         self._channel = _StandaloneChannel(self._connection, self._standalone)
@@ -123,7 +124,7 @@ class LegacySession:
 
     async def shut_down(self) -> None:
         """End the session because the server stops, and tell those who wait for an answer."""
-        error = ErrorData(code=INTERNAL_ERROR, message="The server is shutting down")
+        error = types.ErrorData(code=INTERNAL_ERROR, message="The server is shutting down")
         with anyio.move_on_after(FAREWELL_TIME):
             for request_id in list(self._arrivals):
                 await self._answer(request_id, error_message(request_id, error))
@@ -148,7 +149,7 @@ class LegacySession:
 
     # What arrives
 
-    def is_serving(self, request_id: RequestId) -> bool:
+    def is_serving(self, request_id: types.RequestId) -> bool:
         """Whether a request with this id is in progress."""
         return request_id in self._arrivals
 
@@ -270,7 +271,7 @@ class LegacySession:
         finally:
             if arrival.was_cancelled and scope.request_id is not None:
                 # A request that was taken back gets no answer, but its response has to end somehow.
-                error = ErrorData(code=REQUEST_CANCELLED, message="Request cancelled")
+                error = types.ErrorData(code=REQUEST_CANCELLED, message="Request cancelled")
                 with anyio.move_on_after(FAREWELL_TIME, shield=True):
                     await self._answer(scope.request_id, error_message(scope.request_id, error))
 
@@ -313,7 +314,7 @@ class LegacySession:
         else:
             await self._answer(message["id"], message)
 
-    async def _answer(self, request_id: RequestId, message: dict[str, Any]) -> None:
+    async def _answer(self, request_id: types.RequestId, message: dict[str, Any]) -> None:
         arrival = self._arrivals.pop(request_id, None)
         if arrival is None or arrival.stream is None:
             return
@@ -341,7 +342,7 @@ async def _send_last(stream: EventStream, message: dict[str, Any]) -> None:
         await stream.send(message, last=True)
     except (ValueError, PydanticSerializationError):
         logger.exception("An answer has no JSON form")
-        error = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
+        error = types.ErrorData(code=INTERNAL_ERROR, message="Internal server error")
         await stream.send(error_message(message["id"], error), last=True)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import anyio
 from pydantic_core import PydanticSerializationError
 
+import mcp_types as types
 from mcp._engine.scope import RequestScope
 from mcp._protocol.era import LEGACY
 from mcp._protocol.errors import Rejection
@@ -21,12 +22,12 @@ from mcp.server._http.arrival import FAREWELL_TIME, Arrival, rejected
 from mcp.server._http.outlet import Outlet
 from mcp.server._http.resumable import BatchStream, EventStream
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, ClientCapabilities, ErrorData
+from mcp_types import INTERNAL_ERROR
 
 logger = logging.getLogger(__name__)
 
-_NO_CAPABILITIES: Final = ClientCapabilities()
-_SHUTTING_DOWN: Final = ErrorData(code=INTERNAL_ERROR, message="The server is shutting down")
+_NO_CAPABILITIES: Final = types.ClientCapabilities()
+_SHUTTING_DOWN: Final = types.ErrorData(code=INTERNAL_ERROR, message="The server is shutting down")
 
 
 class StatelessServing:
@@ -104,7 +105,7 @@ class StatelessServing:
             return error_message(call.request_id, error.error)
         except (ValueError, PydanticSerializationError):
             logger.exception("the answer to %r has no JSON form", call.method)
-            return error_message(call.request_id, ErrorData(code=INTERNAL_ERROR, message="Internal server error"))
+            return error_message(call.request_id, types.ErrorData(code=INTERNAL_ERROR, message="Internal server error"))
         return message
 
     def _scope(

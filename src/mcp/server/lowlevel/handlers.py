@@ -3,70 +3,50 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, Final, Generic, TypeAlias
-
-from pydantic import BaseModel
-from typing_extensions import TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import mcp_types as types
-from mcp.server._asking import LegacyInput
-from mcp.server.caching import CacheHint
-from mcp.server.context import ServerRequestContext
-from mcp_types.methods import CacheableMethod
+from mcp_types._lazy import lazy_module, lazy_names
 
-L = TypeVar("L", default=Any)
+if TYPE_CHECKING:
+    from mcp.server import context
+    from mcp.server.lowlevel.handler_types import *  # noqa: F403
+else:
+    context = lazy_module("mcp.server.context")
+    _TYPES = """
+        OnCallTool OnCompletion OnGetPrompt OnListPrompts OnListResourceTemplates OnListResources OnListTools OnPing
+        OnProgress OnReadResource OnRootsListChanged OnSetLoggingLevel OnSubscribeResource OnSubscriptionsListen
+        OnUnsubscribeResource Options OldOptions
+    """
+    __getattr__, __dir__ = lazy_names(__name__, dict.fromkeys(_TYPES.split(), "mcp.server.lowlevel.handler_types"))
 
-_Context: TypeAlias = ServerRequestContext[L, Any]
-_PageParams: TypeAlias = types.PaginatedRequestParams | None
+LegacyInput: TypeAlias = Literal["error", "bridge"]
+"""What becomes of an `InputRequiredResult` on a legacy session: it is an error, or the server asks for the handler."""
 
-OnListTools: TypeAlias = Callable[[_Context[L], _PageParams], Awaitable[types.ListToolsResult]]
-OnCallTool: TypeAlias = Callable[
-    [_Context[L], types.CallToolRequestParams], Awaitable[types.CallToolResult | types.InputRequiredResult]
-]
-OnListResources: TypeAlias = Callable[[_Context[L], _PageParams], Awaitable[types.ListResourcesResult]]
-OnListResourceTemplates: TypeAlias = Callable[[_Context[L], _PageParams], Awaitable[types.ListResourceTemplatesResult]]
-OnReadResource: TypeAlias = Callable[
-    [_Context[L], types.ReadResourceRequestParams], Awaitable[types.ReadResourceResult | types.InputRequiredResult]
-]
-OnSubscribeResource: TypeAlias = Callable[[_Context[L], types.SubscribeRequestParams], Awaitable[types.EmptyResult]]
-OnUnsubscribeResource: TypeAlias = Callable[[_Context[L], types.UnsubscribeRequestParams], Awaitable[types.EmptyResult]]
-OnSubscriptionsListen: TypeAlias = Callable[
-    [_Context[L], types.SubscriptionsListenRequestParams], Awaitable[types.SubscriptionsListenResult]
-]
-OnListPrompts: TypeAlias = Callable[[_Context[L], _PageParams], Awaitable[types.ListPromptsResult]]
-OnGetPrompt: TypeAlias = Callable[
-    [_Context[L], types.GetPromptRequestParams], Awaitable[types.GetPromptResult | types.InputRequiredResult]
-]
-OnCompletion: TypeAlias = Callable[[_Context[L], types.CompleteRequestParams], Awaitable[types.CompleteResult]]
-OnSetLoggingLevel: TypeAlias = Callable[[_Context[L], types.SetLevelRequestParams], Awaitable[types.EmptyResult]]
-OnPing: TypeAlias = Callable[[_Context[L], types.RequestParams | None], Awaitable[types.EmptyResult]]
-OnRootsListChanged: TypeAlias = Callable[[_Context[L], types.NotificationParams | None], Awaitable[None]]
-OnProgress: TypeAlias = Callable[[_Context[L], types.ProgressNotificationParams], Awaitable[None]]
-
-REQUESTS: Final[dict[str, tuple[str, type[BaseModel]]]] = {
-    "on_list_tools": ("tools/list", types.PaginatedRequestParams),
-    "on_call_tool": ("tools/call", types.CallToolRequestParams),
-    "on_list_resources": ("resources/list", types.PaginatedRequestParams),
-    "on_list_resource_templates": ("resources/templates/list", types.PaginatedRequestParams),
-    "on_read_resource": ("resources/read", types.ReadResourceRequestParams),
-    "on_subscribe_resource": ("resources/subscribe", types.SubscribeRequestParams),
-    "on_unsubscribe_resource": ("resources/unsubscribe", types.UnsubscribeRequestParams),
-    "on_subscriptions_listen": ("subscriptions/listen", types.SubscriptionsListenRequestParams),
-    "on_list_prompts": ("prompts/list", types.PaginatedRequestParams),
-    "on_get_prompt": ("prompts/get", types.GetPromptRequestParams),
-    "on_completion": ("completion/complete", types.CompleteRequestParams),
-    "on_set_logging_level": ("logging/setLevel", types.SetLevelRequestParams),
-    "on_ping": ("ping", types.RequestParams),
+REQUESTS: Final[dict[str, tuple[str, str]]] = {
+    "on_list_tools": ("tools/list", "PaginatedRequestParams"),
+    "on_call_tool": ("tools/call", "CallToolRequestParams"),
+    "on_list_resources": ("resources/list", "PaginatedRequestParams"),
+    "on_list_resource_templates": ("resources/templates/list", "PaginatedRequestParams"),
+    "on_read_resource": ("resources/read", "ReadResourceRequestParams"),
+    "on_subscribe_resource": ("resources/subscribe", "SubscribeRequestParams"),
+    "on_unsubscribe_resource": ("resources/unsubscribe", "UnsubscribeRequestParams"),
+    "on_subscriptions_listen": ("subscriptions/listen", "SubscriptionsListenRequestParams"),
+    "on_list_prompts": ("prompts/list", "PaginatedRequestParams"),
+    "on_get_prompt": ("prompts/get", "GetPromptRequestParams"),
+    "on_completion": ("completion/complete", "CompleteRequestParams"),
+    "on_set_logging_level": ("logging/setLevel", "SetLevelRequestParams"),
+    "on_ping": ("ping", "RequestParams"),
 }
-"""Constructor keyword -> the request method it serves and the model of its params."""
+"""Constructor keyword -> the request method it serves and the name of the model of its params."""
 
-NOTIFICATIONS: Final[dict[str, tuple[str, type[BaseModel]]]] = {
-    "on_roots_list_changed": ("notifications/roots/list_changed", types.NotificationParams),
-    "on_progress": ("notifications/progress", types.ProgressNotificationParams),
+NOTIFICATIONS: Final[dict[str, tuple[str, str]]] = {
+    "on_roots_list_changed": ("notifications/roots/list_changed", "NotificationParams"),
+    "on_progress": ("notifications/progress", "ProgressNotificationParams"),
 }
-"""Constructor keyword -> the notification method it serves and the model of its params."""
+"""Constructor keyword -> the notification method it serves and the name of the model of its params."""
 
 DEPRECATED: Final[dict[str, str]] = {
     "on_set_logging_level": "The logging capability is deprecated as of 2026-07-28 (SEP-2577).",
@@ -74,42 +54,6 @@ DEPRECATED: Final[dict[str, str]] = {
     "on_progress": "Client-to-server progress is deprecated as of 2026-07-28.",
 }
 """Constructor keyword -> the warning that using it gives."""
-
-
-class Options(TypedDict, Generic[L], total=False):
-    """The keywords of a `Server` that need no knowledge of it, for type checkers; it explains them itself."""
-
-    version: str
-    title: str | None
-    description: str | None
-    instructions: str | None
-    website_url: str | None
-    icons: list[types.Icon] | None
-    cache_hints: Mapping[CacheableMethod, CacheHint] | None
-    get_tool_input_schema: Callable[[str], Mapping[str, Any] | None] | None
-    on_list_tools: OnListTools[L] | None
-    on_call_tool: OnCallTool[L] | None
-    on_list_resources: OnListResources[L] | None
-    on_list_resource_templates: OnListResourceTemplates[L] | None
-    on_read_resource: OnReadResource[L] | None
-    on_subscribe_resource: OnSubscribeResource[L] | None
-    on_unsubscribe_resource: OnUnsubscribeResource[L] | None
-    on_subscriptions_listen: OnSubscriptionsListen[L] | None
-    on_list_prompts: OnListPrompts[L] | None
-    on_get_prompt: OnGetPrompt[L] | None
-    on_completion: OnCompletion[L] | None
-    on_ping: OnPing[L]
-    tracing: bool
-    legacy_input: LegacyInput
-
-
-class OldOptions(Options[L], total=False):
-    """The same with those that a type checker strikes out."""
-
-    on_set_logging_level: OnSetLoggingLevel[L] | None
-    on_roots_list_changed: OnRootsListChanged[L] | None
-    on_progress: OnProgress[L] | None
-
 
 INITIALIZE_IS_RESERVED: Final = (
     "'initialize' is handled by the server runner and cannot be overridden; "
@@ -123,7 +67,9 @@ async def lifespan(_: object) -> AsyncGenerator[dict[str, Any]]:
     yield {}
 
 
-async def answer_ping(ctx: _Context[Any], params: types.RequestParams | None) -> types.EmptyResult:
+async def answer_ping(
+    ctx: context.ServerRequestContext[Any, Any], params: types.RequestParams | None
+) -> types.EmptyResult:
     """Serve `ping`."""
     return types.EmptyResult()
 
@@ -136,6 +82,17 @@ def check_registration(method: object, handler: object) -> None:
         raise ValueError("a method must not be empty")
     if not callable(handler):
         raise TypeError(f"the handler of {method!r} must be callable, got {type(handler).__name__}")
+
+
+def check_legacy_input(value: LegacyInput) -> LegacyInput:
+    """Refuse what is none of the two.
+
+    Raises:
+        ValueError: It is not.
+    """
+    if value not in get_args(LegacyInput):
+        raise ValueError(f"legacy_input must be 'error' or 'bridge', got {value!r}")
+    return value
 
 
 def check_lifespan(factory: object) -> None:

@@ -5,38 +5,47 @@ from __future__ import annotations
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from pydantic import BaseModel
 from typing_extensions import overload
 
 import mcp_types as types
-from mcp._engine.streams import ReadStream, WriteStream
-from mcp._protocol.capabilities import derive_capabilities
-from mcp._protocol.era import era_of
-from mcp.server._asking import LegacyInput, check_legacy_input
-from mcp.server._handle import Chain, HandlerEntry, LifespanResultT
-from mcp.server._in_process import InProcess
-from mcp.server.caching import CacheHint, validate_cache_hints
-from mcp.server.context import ServerMiddleware, ServerRequestContext
+from mcp.server import models
 from mcp.server.lowlevel import handlers as h
-from mcp.server.lowlevel.opening import openings
-from mcp.server.models import InitializationOptions, NotificationOptions
-from mcp.server.tracing import OpenTelemetryMiddleware
+from mcp.server.lowlevel.entries import HandlerEntry, HandlerRegistry, LifespanResultT, NamedEntry
+from mcp.server.models import NotificationOptions
 from mcp.shared._deprecated import deprecated
-from mcp.shared.exceptions import MCPDeprecationWarning
-from mcp.shared.message import SessionMessage
+from mcp_types._lazy import lazy_module
 from mcp_types.methods import CacheableMethod
-from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS, MCPDeprecationWarning
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.routing import Route
     from typing_extensions import Unpack
 
+    from mcp._engine import streams
+    from mcp._protocol import capabilities, era
+    from mcp.server import _handle, _in_process, caching, context
+    from mcp.server import tracing as spans
+    from mcp.server.lowlevel import opening
     from mcp.server.streamable_http import EventStore
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import CorsSettings, TransportSecuritySettings
+    from mcp.shared import message
+else:
+    # What only a server that serves needs.
+    streams = lazy_module("mcp._engine.streams")
+    capabilities = lazy_module("mcp._protocol.capabilities")
+    era = lazy_module("mcp._protocol.era")
+    _handle = lazy_module("mcp.server._handle")
+    _in_process = lazy_module("mcp.server._in_process")
+    caching = lazy_module("mcp.server.caching")
+    context = lazy_module("mcp.server.context")
+    opening = lazy_module("mcp.server.lowlevel.opening")
+    spans = lazy_module("mcp.server.tracing")
+    message = lazy_module("mcp.shared.message")
 
 __all__ = [
     "DEFAULT_MAX_REQUEST_BODY_SIZE",
@@ -50,8 +59,6 @@ __all__ = [
     "lifespan",
 ]
 
-_ParamsT = TypeVar("_ParamsT", bound=BaseModel)
-
 DEFAULT_MAX_REQUEST_BODY_SIZE: Final = 4 * 1024 * 1024
 DEFAULT_MAX_SESSIONS: Final = 10_000
 DEFAULT_SESSION_IDLE_TIMEOUT: Final = 1800
@@ -60,11 +67,11 @@ lifespan: Final = h.lifespan
 _Lifespan: TypeAlias = "Callable[[Server[LifespanResultT]], AbstractAsyncContextManager[LifespanResultT]]"
 
 
-class Server(Generic[LifespanResultT]):
+class Server(HandlerRegistry[LifespanResultT]):
     """An MCP server made of one handler per method.
 
     ```python
-    async def list_tools(ctx: ServerRequestContext, params: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(ctx: context.ServerRequestContext, params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[Tool(name="echo", input_schema={"type": "object"})])
 
 
@@ -114,7 +121,7 @@ class Server(Generic[LifespanResultT]):
         instructions: str | None = None,
         website_url: str | None = None,
         icons: list[types.Icon] | None = None,
-        cache_hints: Mapping[CacheableMethod, CacheHint] | None = None,
+        cache_hints: Mapping[CacheableMethod, caching.CacheHint] | None = None,
         lifespan: _Lifespan[LifespanResultT] = h.lifespan,
         get_tool_input_schema: Callable[[str], Mapping[str, Any] | None] | None = None,
         on_list_tools: h.OnListTools[LifespanResultT] | None = None,
@@ -133,9 +140,10 @@ class Server(Generic[LifespanResultT]):
         on_roots_list_changed: h.OnRootsListChanged[LifespanResultT] | None = None,
         on_progress: h.OnProgress[LifespanResultT] | None = None,
         tracing: bool = True,
-        legacy_input: LegacyInput = "error",
+        legacy_input: h.LegacyInput = "error",
     ) -> None:
         given = locals()
+        super().__init__()
         if not isinstance(name, str):
             raise TypeError(f"a server's name must be a string, got {type(name).__name__}")
         h.check_lifespan(lifespan)
@@ -146,72 +154,39 @@ class Server(Generic[LifespanResultT]):
         self.instructions = instructions
         self.website_url = website_url
         self.icons = icons
-        self.cache_hints = validate_cache_hints(cache_hints)
+        self.cache_hints: dict[str, caching.CacheHint] = (
+            caching.validate_cache_hints(cache_hints) if cache_hints else {}
+        )
         self.lifespan = lifespan
         self.get_tool_input_schema = get_tool_input_schema
-        self.legacy_input: LegacyInput = check_legacy_input(legacy_input)
+        self.legacy_input: h.LegacyInput = h.check_legacy_input(legacy_input)
         self.notification_options = NotificationOptions()
         self.extensions: dict[str, dict[str, Any]] = {}
-        self.middleware: list[ServerMiddleware[Any]] = [OpenTelemetryMiddleware()] if tracing else []
-        self.chain = Chain(self)
+        self.middleware: list[context.ServerMiddleware[Any]] = [spans.OpenTelemetryMiddleware()] if tracing else []
         self._session_manager: StreamableHTTPSessionManager | None = None
-        self._request_handlers: dict[str, HandlerEntry[LifespanResultT]] = {}
-        self._notification_handlers: dict[str, HandlerEntry[LifespanResultT]] = {}
-        for keyword, (method, params_type) in h.REQUESTS.items():
+        for keyword in (*h.REQUESTS, *h.NOTIFICATIONS):
             if given[keyword] is not None:
-                self.add_request_handler(method, params_type, given[keyword])
-        for keyword, (method, params_type) in h.NOTIFICATIONS.items():
-            if given[keyword] is not None:
-                self.add_notification_handler(method, params_type, given[keyword])
+                self.serve_method(keyword, given[keyword])
         for keyword, text in h.DEPRECATED.items():
             if given[keyword] is not None:
                 warnings.warn(text, MCPDeprecationWarning, stacklevel=2)
-        self._request_handlers |= openings(self)
+        self._request_handlers["initialize"] = NamedEntry("InitializeRequestParams", self._initialize)
+        self._request_handlers["server/discover"] = NamedEntry("RequestParams", self._discover)
 
-    def add_request_handler(
-        self,
-        method: str,
-        params_type: type[_ParamsT],
-        handler: Callable[[ServerRequestContext[LifespanResultT, Any], _ParamsT], Awaitable[Any]],
-    ) -> None:
-        """Register the handler of a request method, or replace it; it serves from the next request on.
+    def _initialize(self, ctx: context.ServerRequestContext[Any, Any], params: Any) -> Awaitable[Any]:
+        return opening.initialize(self, ctx, params)
 
-        Args:
-            method: The method; a vendor's own is as good as the protocol's.
-            params_type: The model of its params, derived from `RequestParams` so that `_meta` is kept.
-            handler: `async (ctx, params)`; returns a result model, a dict in wire form, or `None`.
+    def _discover(self, ctx: context.ServerRequestContext[Any, Any], params: Any) -> Awaitable[Any]:
+        return opening.discover(self, ctx)
 
-        Raises:
-            ValueError: The method is empty or reserved.
-            TypeError: The method is no string, or the handler cannot be called.
-        """
-        h.check_registration(method, handler)
-        if method == "initialize":
-            raise ValueError(h.INITIALIZE_IS_RESERVED)
-        self._request_handlers[method] = HandlerEntry(params_type, handler)
+    if TYPE_CHECKING:
+        chain: _handle.Chain
+    else:
 
-    def add_notification_handler(
-        self,
-        method: str,
-        params_type: type[_ParamsT],
-        handler: Callable[[ServerRequestContext[LifespanResultT, Any], _ParamsT], Awaitable[None]],
-    ) -> None:
-        """Register the handler of a notification method, or replace it.
-
-        Raises:
-            ValueError: The method is empty.
-            TypeError: The method is no string, or the handler cannot be called.
-        """
-        h.check_registration(method, handler)
-        self._notification_handlers[method] = HandlerEntry(params_type, handler)
-
-    def get_request_handler(self, method: str) -> HandlerEntry[LifespanResultT] | None:
-        """Return what serves a request method, or `None`."""
-        return self._request_handlers.get(method)
-
-    def get_notification_handler(self, method: str) -> HandlerEntry[LifespanResultT] | None:
-        """Return what serves a notification method, or `None`."""
-        return self._notification_handlers.get(method)
+        @cached_property
+        def chain(self) -> _handle.Chain:
+            """The middleware around the handlers. An attribute to type checkers, as protocols have no cached ones."""
+            return _handle.Chain(self)
 
     # Identity and capabilities
 
@@ -248,9 +223,9 @@ class Server(Generic[LifespanResultT]):
             extensions: Extensions and their settings (modern); the server's own by default.
             protocol_version: The revision to answer for; a legacy one by default.
         """
-        return derive_capabilities(
+        return capabilities.derive_capabilities(
             self._request_handlers.keys(),
-            era_of(protocol_version or LATEST_HANDSHAKE_VERSION),
+            era.era_of(protocol_version or LATEST_HANDSHAKE_VERSION),
             list_changed=(notification_options or self.notification_options).families,
             experimental=experimental_capabilities,
             extensions=self.extensions if extensions is None else extensions,
@@ -261,9 +236,9 @@ class Server(Generic[LifespanResultT]):
         notification_options: NotificationOptions | None = None,
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
-    ) -> InitializationOptions:
+    ) -> models.InitializationOptions:
         """Collect what the server tells in a legacy handshake."""
-        return InitializationOptions(
+        return models.InitializationOptions(
             server_name=self.name,
             server_version=self.version,
             title=self.title,
@@ -276,20 +251,20 @@ class Server(Generic[LifespanResultT]):
 
     # Serving
 
-    def connect_in_process(self, mode: str, *, raise_exceptions: bool = False) -> InProcess:
+    def connect_in_process(self, mode: str, *, raise_exceptions: bool = False) -> _in_process.InProcess:
         """Serve one client in this process; entering the result yields the client's link.
 
         Args:
             mode: The client's connection mode.
             raise_exceptions: Whether the client sees the text and cause of unexpected exceptions.
         """
-        return InProcess(self, lambda: self.lifespan(self), mode=mode, raise_exceptions=raise_exceptions)
+        return _in_process.InProcess(self, lambda: self.lifespan(self), mode=mode, raise_exceptions=raise_exceptions)
 
     async def run(
         self,
-        read_stream: ReadStream[SessionMessage | Exception],
-        write_stream: WriteStream[SessionMessage],
-        initialization_options: InitializationOptions,
+        read_stream: streams.ReadStream[message.SessionMessage | Exception],
+        write_stream: streams.WriteStream[message.SessionMessage],
+        initialization_options: models.InitializationOptions,
         raise_exceptions: bool = False,
     ) -> None:
         """Serve one pair of message streams to its end.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp.shared._lazy import lazy_names
+from mcp_types._lazy import lazy_names
 
 if TYPE_CHECKING:
     from mcp.server.elicitation import (

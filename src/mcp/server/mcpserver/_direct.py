@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+import mcp_types as types
 from mcp._engine.scope import RequestScope
 from mcp._protocol.era import MODERN
 from mcp._protocol.metadata import ClientFacts
@@ -13,7 +14,6 @@ from mcp.server._handle import context_of
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import LifespanResultT, Server
 from mcp.server.mcpserver.context import Context
-from mcp_types import ClientCapabilities
 from mcp_types.version import LATEST_MODERN_VERSION
 
 _METHOD: Final = "direct"
@@ -37,7 +37,7 @@ async def direct_context(
             request_id=_METHOD,
             version=LATEST_MODERN_VERSION,
             era=MODERN,
-            client=ClientFacts(LATEST_MODERN_VERSION, ClientCapabilities()),
+            client=ClientFacts(LATEST_MODERN_VERSION, types.ClientCapabilities()),
             notify=_tell_nobody,
             lifespan_context=lifespan_context,
         )

@@ -5,18 +5,18 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+import mcp_types as types
 from mcp._protocol.codec import WireResult
 from mcp.server.elicitation import InvalidAnswerError
 from mcp.server.mcpserver._signature import InvalidArguments
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError, ToolTimeoutError, UnexpectedToolError
 from mcp.server.mcpserver.resolve.run import ResolveError
 from mcp.shared.exceptions import MCPDeprecationWarning
-from mcp_types import RequestId
 
 logger: Final = logging.getLogger("mcp.server.mcpserver.server")
 
 
-def tool_failure(name: str, error: Exception, *, show: bool, request_id: RequestId | None) -> ToolError:
+def tool_failure(name: str, error: Exception, *, show: bool, request_id: types.RequestId | None) -> ToolError:
     """Log a tool's failure and word it for the model.
 
     Args:
@@ -42,7 +42,7 @@ def tool_failure(name: str, error: Exception, *, show: bool, request_id: Request
     return failure
 
 
-def in_request(request_id: RequestId | None) -> str:
+def in_request(request_id: types.RequestId | None) -> str:
     """What a line of the log says about the request, after everything else."""
     return "" if request_id is None else f" (request {request_id!r})"
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 
+import mcp_types as types
 from mcp.server.mcpserver._invoke import invoke
 from mcp.server.mcpserver._signature import Arguments, build_arguments, read_signature
 from mcp.server.mcpserver.context import Context
@@ -24,7 +25,6 @@ from mcp.server.mcpserver.resolve.run import (
 )
 from mcp.server.mcpserver.utilities.context_injection import evaluate_hints
 from mcp.shared.exceptions import UrlElicitationRequiredError
-from mcp_types import InputRequiredResult
 
 
 class Function:
@@ -131,7 +131,7 @@ class Function:
         except UrlElicitationRequiredError as error:
             injected.attach_answers(error)  # the next round need not ask for them again
             raise
-        if isinstance(result, InputRequiredResult):
+        if isinstance(result, types.InputRequiredResult):
             raise ResolveError(two_channels(self.owner_kind, self.owner_name))
         return result
 

@@ -31,11 +31,11 @@ from mcp.server.mcpserver.tools.tool_manager import ToolManager
 from mcp.server.mcpserver.utilities.context_injection import find_context_parameter
 from mcp.server.subscriptions import ListenHandler, SubscriptionBus
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, Completion, InputRequiredResult, ReadResourceResult
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 logger: Final = logging.getLogger("mcp.server.mcpserver.server")
 
-Reference: TypeAlias = types.PromptReference | types.ResourceTemplateReference
+Reference: TypeAlias = "types.PromptReference | types.ResourceTemplateReference"
 
 _LEGACY_RESOURCE_NOT_FOUND: Final = -32002
 _MAX_COMPLETIONS: Final = 100  # completion: "Implementation Considerations"
@@ -88,7 +88,7 @@ class Handlers:
         if server.get_request_handler("completion/complete") is not None:
             logger.warning("Completion handler already exists; the new one replaces it")
         handler = Completions(fn, self.make_context, self._sees, self._visible)
-        server.add_request_handler("completion/complete", types.CompleteRequestParams, handler)
+        server.serve_method("on_completion", handler)
 
     async def on_set_level(self, ctx: RequestContext, params: types.SetLevelRequestParams) -> types.EmptyResult:
         """Serve `logging/setLevel`: the engine keeps the level for the session, and the log helpers heed it."""
@@ -146,7 +146,7 @@ class Handlers:
 
     async def on_get_prompt(
         self, ctx: RequestContext, params: types.GetPromptRequestParams
-    ) -> types.GetPromptResult | InputRequiredResult:
+    ) -> types.GetPromptResult | types.InputRequiredResult:
         """Serve `prompts/get`."""
         try:
             context = self.make_context(ctx, params)
@@ -170,7 +170,7 @@ class Handlers:
     def _shows(self, context: Context[Any, Any]) -> Shows | None:
         return None if self._visible is None else functools.partial(is_visible, self._visible, context)
 
-    async def read(self, uri: str, context: Context[Any, Any]) -> list[Contents] | InputRequiredResult:
+    async def read(self, uri: str, context: Context[Any, Any]) -> list[Contents] | types.InputRequiredResult:
         """Read a resource.
 
         Raises:
@@ -180,7 +180,7 @@ class Handlers:
         """
         try:
             resource = await self._resources.get_resource(uri, context, shows=self._shows(context))
-            if isinstance(resource, InputRequiredResult):
+            if isinstance(resource, types.InputRequiredResult):
                 return resource
             return await resource.read_contents(uri)
         except UnexpectedResourceError as error:
@@ -201,7 +201,7 @@ class Handlers:
 
     async def on_read_resource(
         self, ctx: RequestContext, params: types.ReadResourceRequestParams
-    ) -> ReadResourceResult | InputRequiredResult:
+    ) -> types.ReadResourceResult | types.InputRequiredResult:
         """Serve `resources/read`."""
         uri = str(params.uri)
         try:
@@ -217,9 +217,9 @@ class Handlers:
             raise MCPError(INTERNAL_ERROR, text, {"uri": uri}) from error.__cause__
         except ResourceError as error:
             raise MCPError(INTERNAL_ERROR, str(error), {"uri": uri}) from error
-        if isinstance(contents, InputRequiredResult):
+        if isinstance(contents, types.InputRequiredResult):
             return contents
-        return ReadResourceResult(contents=contents)
+        return types.ReadResourceResult(contents=contents)
 
     def make_listen_handler(self, bus: SubscriptionBus) -> ListenHandler:
         """Make what serves `subscriptions/listen`."""
@@ -279,7 +279,7 @@ class Completions:
             value = await self._call(ctx, params)
             if value is None and not await self._sees(ctx, params.ref):
                 raise _unknown(params.ref)
-            completion = Completion(values=[]) if value is None else Completion.model_validate(value)
+            completion = types.Completion(values=[]) if value is None else types.Completion.model_validate(value)
         except MCPError:
             raise
         except Exception as error:
@@ -298,10 +298,10 @@ def _unknown(ref: Reference) -> MCPError:
     return MCPError(INVALID_PARAMS, f"Unknown {thing}")
 
 
-def _shorten(completion: Completion) -> Completion:
+def _shorten(completion: types.Completion) -> types.Completion:
     """Keep to the number of values that one answer may have."""
     values = completion.values
     if len(values) <= _MAX_COMPLETIONS:
         return completion
     total = len(values) if completion.total is None else completion.total
-    return Completion(values=values[:_MAX_COMPLETIONS], total=total, has_more=True)
+    return types.Completion(values=values[:_MAX_COMPLETIONS], total=total, has_more=True)

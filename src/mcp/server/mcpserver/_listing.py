@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
 RequestContext: TypeAlias = ServerRequestContext[Any, Any]
-PageParams: TypeAlias = types.PaginatedRequestParams | None
+PageParams: TypeAlias = "types.PaginatedRequestParams | None"
 
 
 ItemT = TypeVar("ItemT", bound=Item)

@@ -10,33 +10,31 @@ import json
 import math
 import re
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, NoReturn, cast
+from functools import cache
+from typing import Any, Final, NoReturn, TypeAlias, cast
 
 import pydantic_core
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, SchemaSerializer, core_schema
 
+import mcp_types as types
 from mcp._protocol.codec import WireResult
 from mcp.server.mcpserver._json_schema import JsonSchema
 from mcp.server.mcpserver._output_schema import Shape, read_shape
 from mcp.server.mcpserver.exceptions import InvalidSignature, ToolError
 from mcp.server.mcpserver.utilities.types import Audio, File, Image
-from mcp_types import (
-    AudioContent,
-    CallToolResult,
-    EmbeddedResource,
-    ImageContent,
-    InputRequiredResult,
-    ResourceLink,
-    TextContent,
-)
 
-BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
+
+@cache
+def content_types() -> tuple[type[BaseModel], ...]:
+    """The types of content blocks."""
+    return (types.TextContent, types.ImageContent, types.AudioContent, types.ResourceLink, types.EmbeddedResource)
+
 
 _MANY_DIGITS: Final = re.compile(r"\d{4301}")  # Python reads no longer numbers from texts, unless told to
 _AS_IT_IS: Final = SchemaSerializer(core_schema.any_schema())
 
-ToolOutput = WireResult | CallToolResult | InputRequiredResult
+ToolOutput: TypeAlias = "WireResult | types.CallToolResult | types.InputRequiredResult"
 """A result: in wire form, or one that the tool built itself."""
 
 
@@ -112,7 +110,7 @@ def to_block(value: object) -> dict[str, Any]:
         value = value.to_audio_content()
     elif isinstance(value, File):
         value = value.to_embedded_resource()
-    if isinstance(value, BLOCKS):
+    if isinstance(value, content_types()):
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
     if isinstance(value, Coroutine):
         value.close()  # it is reported here, so it need not warn that nobody awaited it
@@ -170,7 +168,7 @@ class Output:
         return self._structured
 
     def _structured(self, value: Any) -> ToolOutput:
-        if isinstance(value, (CallToolResult, InputRequiredResult)):
+        if isinstance(value, (types.CallToolResult, types.InputRequiredResult)):
             return self._hand_built(value)
         shape = self._shape
         if shape is None or shape.schema is None:  # no JSON schema after all: content only
@@ -199,9 +197,9 @@ class Output:
 
     def _hand_built(self, value: Any) -> ToolOutput:
         """A result that the tool built itself; its structured content has to fit the declared schema."""
-        if isinstance(value, InputRequiredResult):
+        if isinstance(value, types.InputRequiredResult):
             return value
-        if not isinstance(value, CallToolResult):
+        if not isinstance(value, types.CallToolResult):
             raise InvalidOutput(f"expected a CallToolResult, got {type(value).__name__}")
         shape = self._shape
         if shape is None or value.is_error or shape.schema is None:
@@ -234,7 +232,7 @@ class Output:
 
 def unstructured(value: Any) -> ToolOutput:
     """Convert a returned value to content alone."""
-    if isinstance(value, (CallToolResult, InputRequiredResult)):
+    if isinstance(value, (types.CallToolResult, types.InputRequiredResult)):
         return value
     return WireResult(content=to_blocks(value), isError=False)
 

@@ -8,16 +8,17 @@ import decimal
 import enum
 import inspect
 import pathlib
-import types
 import typing
 import uuid
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Final, Literal, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 from typing_extensions import TypeAliasType, TypedDict, is_typeddict
 
+from mcp._protocol.named import names_of
 from mcp.server.mcpserver._json_schema import (
     JsonSchema,
     SchemaGenerator,
@@ -29,25 +30,17 @@ from mcp.server.mcpserver._known_schemas import plain_schema
 from mcp.server.mcpserver._typed_dicts import with_readable_typed_dicts
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.utilities.types import Audio, File, Image
-from mcp_types import (
-    AudioContent,
-    CallToolResult,
-    EmbeddedResource,
-    ImageContent,
-    InputRequiredResult,
-    ResourceLink,
-    TextContent,
-)
 
-_BLOCKS: Final = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
+# Names of message types: what a tool returns is compared by name, since most tools return none of them.
+_BLOCKS: Final = frozenset({"AudioContent", "EmbeddedResource", "ImageContent", "ResourceLink", "TextContent"})
 _MEDIA: Final = (Image, Audio, File)
-_SCALARS: Final = (str, int, bool, float, bytes, types.NoneType)
+_SCALARS: Final = (str, int, bool, float, bytes, NoneType)
 _SINGLE_VALUES: Final = (
     enum.Enum, datetime.date, datetime.time, datetime.timedelta, uuid.UUID, decimal.Decimal, pathlib.PurePath,
 )  # fmt: skip
 # Type checkers know `TypedDict` only as a form with literal members.
 _typed_dict: Final = cast("Callable[[str, dict[str, Any]], Any]", TypedDict)
-_UNION_ORIGINS: Final = (Union, types.UnionType)
+_UNION_ORIGINS: Final = (Union, UnionType)
 # `type X = ...` makes a `typing.TypeAliasType`, which is not always the one of typing_extensions.
 _ALIASES: Final[tuple[type, ...]] = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
 # A named type counts as a value of its own, whatever it stands for.
@@ -177,7 +170,7 @@ def _read(function: str, annotation: Any, *, explicit: bool) -> Shape | None:
     bare = get_args(annotation)[0] if metadata else annotation
     if _is_call_tool_result(bare):
         described = next((item for item in metadata if _is_type(item)), None)
-        if described is None or _holds(described, _BLOCKS + _MEDIA):
+        if described is None or _holds(described, _is_media, _is_block):
             return None
         return _shape(function, described, hand_built=True)
     if get_origin(bare) in _UNION_ORIGINS and any(_is_call_tool_result(_strip(arm)) for arm in get_args(bare)):
@@ -185,7 +178,7 @@ def _read(function: str, annotation: Any, *, explicit: bool) -> Shape | None:
             f"Function {function}: CallToolResult cannot be used in Union or Optional types. "
             "To return empty results, use: CallToolResult(content=[])"
         )
-    if _holds(annotation, _MEDIA) or (not explicit and _holds(annotation, _BLOCKS)):
+    if _holds(annotation, _is_media) or (not explicit and _holds(annotation, _is_block)):
         return None
     if isinstance(written, _ALIASES) and annotation == _unalias(written):
         return Shape(function, written, wrapped=True, hand_built=False)  # a named alias counts as a value of its own
@@ -197,7 +190,7 @@ def _shape(function: str, annotation: Any, *, hand_built: bool) -> Shape | None:
     origin = get_origin(bare)
     if isinstance(bare, _NAMES):
         return Shape(function, annotation, wrapped=True, hand_built=hand_built)
-    if bare is None or bare is types.NoneType:
+    if bare is None or bare is NoneType:
         return Shape(function, None, wrapped=True, hand_built=hand_built)
     if isinstance(bare, type) and origin is None:
         return _shape_of_class(function, annotation, cast("type[object]", bare), hand_built=hand_built)
@@ -249,7 +242,7 @@ def without_input_required(annotation: Any) -> Any:
     if _is_input_required(annotation):
         return None
     if get_origin(annotation) not in _UNION_ORIGINS:
-        return types.NoneType if annotation is None else annotation
+        return NoneType if annotation is None else annotation
     arms = get_args(annotation)
     rest = tuple(arm for arm in arms if not _is_input_required(arm))
     if len(rest) == len(arms):
@@ -258,16 +251,28 @@ def without_input_required(annotation: Any) -> Any:
 
 
 def _is_input_required(annotation: Any) -> bool:
-    return _is_class(_strip(_unalias(annotation)), InputRequiredResult)
+    return _is_message(_strip(_unalias(annotation)), {"InputRequiredResult"})
 
 
 def _is_call_tool_result(annotation: Any) -> bool:
-    return _is_class(annotation, CallToolResult)
+    return _is_message(annotation, {"CallToolResult"})
 
 
-def _is_class(annotation: Any, base: type) -> bool:
+def _is_block(annotation: Any) -> bool:
+    return _is_message(annotation, _BLOCKS)
+
+
+def _is_message(annotation: Any, names: Collection[str]) -> bool:
+    return _is_class(annotation) and any(names_of(annotation, names))
+
+
+def _is_media(annotation: Any) -> bool:
+    return _is_class(annotation) and issubclass(annotation, _MEDIA)
+
+
+def _is_class(annotation: Any) -> bool:
     # A parametrised built-in such as `list[int]` passes `isinstance(..., type)` on Python 3.10.
-    return isinstance(annotation, type) and get_origin(annotation) is None and issubclass(annotation, base)
+    return isinstance(annotation, type) and get_origin(annotation) is None
 
 
 def _has_members(cls: type[object]) -> bool:
@@ -275,7 +280,7 @@ def _has_members(cls: type[object]) -> bool:
 
 
 def _is_type(value: Any) -> bool:
-    return isinstance(value, (type, types.UnionType, *_ALIASES)) or get_origin(value) is not None
+    return isinstance(value, (type, UnionType, *_ALIASES)) or get_origin(value) is not None
 
 
 def _strip(annotation: Any) -> Any:
@@ -289,10 +294,10 @@ def _unalias(annotation: Any) -> Any:
     return annotation
 
 
-def _holds(annotation: Any, classes: tuple[type, ...]) -> bool:
-    """Whether a return annotation means one of the classes: itself, as an arm, or as an item of a sequence."""
+def _holds(annotation: Any, *kinds: Callable[[Any], bool]) -> bool:
+    """Whether a return annotation means a class of these kinds: itself, as an arm, or as an item of a sequence."""
     annotation = _strip(_unalias(annotation))
     origin = get_origin(annotation)
     if origin in _UNION_ORIGINS or (isinstance(origin, type) and issubclass(origin, Sequence)):
-        return any(_holds(argument, classes) for argument in get_args(annotation))
-    return isinstance(annotation, type) and origin is None and issubclass(annotation, classes)
+        return any(_holds(argument, *kinds) for argument in get_args(annotation))
+    return any(kind(annotation) for kind in kinds)

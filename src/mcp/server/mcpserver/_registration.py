@@ -23,7 +23,6 @@ from mcp.server.mcpserver.resources.types import FunctionResource
 from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.mcpserver.tools.tool_manager import ToolManager
 from mcp.shared.uri_template import UriTemplate
-from mcp_types import Annotations, CallToolResult, GetPromptResult, Icon, InputRequiredResult, ToolAnnotations
 
 if TYPE_CHECKING:
     from pydantic import AnyUrl  # loads the metadata of packages
@@ -54,8 +53,8 @@ class Registrations(Generic[LifespanResultT]):
         name: str | None = None,
         title: str | None = None,
         description: str | None = None,
-        annotations: ToolAnnotations | None = None,
-        icons: list[Icon] | None = None,
+        annotations: types.ToolAnnotations | None = None,
+        icons: list[types.Icon] | None = None,
         meta: dict[str, Any] | None = None,
         structured_output: bool | None = None,
         *,
@@ -103,8 +102,8 @@ class Registrations(Generic[LifespanResultT]):
         name: str | None = None,
         title: str | None = None,
         description: str | None = None,
-        annotations: ToolAnnotations | None = None,
-        icons: list[Icon] | None = None,
+        annotations: types.ToolAnnotations | None = None,
+        icons: list[types.Icon] | None = None,
         meta: dict[str, Any] | None = None,
         structured_output: bool | None = None,
         *,
@@ -118,8 +117,8 @@ class Registrations(Generic[LifespanResultT]):
         name: str | CallableT | None = None,
         title: str | None = None,
         description: str | None = None,
-        annotations: ToolAnnotations | None = None,
-        icons: list[Icon] | None = None,
+        annotations: types.ToolAnnotations | None = None,
+        icons: list[types.Icon] | None = None,
         meta: dict[str, Any] | None = None,
         structured_output: bool | None = None,
         *,
@@ -171,7 +170,7 @@ class Registrations(Generic[LifespanResultT]):
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[LifespanResultT, Any] | None = None
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> types.CallToolResult | types.InputRequiredResult:
         """Call a tool without a client.
 
         Args:
@@ -209,7 +208,7 @@ class Registrations(Generic[LifespanResultT]):
         name: str | None = None,
         title: str | None = None,
         description: str | None = None,
-        icons: list[Icon] | None = None,
+        icons: list[types.Icon] | None = None,
     ) -> Callable[[CallableT], CallableT]: ...
 
     def prompt(
@@ -217,7 +216,7 @@ class Registrations(Generic[LifespanResultT]):
         name: str | CallableT | None = None,
         title: str | None = None,
         description: str | None = None,
-        icons: list[Icon] | None = None,
+        icons: list[types.Icon] | None = None,
     ) -> CallableT | Callable[[CallableT], CallableT]:
         """Register the decorated function as a prompt: `@mcp.prompt`, or `@mcp.prompt(...)` to say more about it.
 
@@ -243,7 +242,7 @@ class Registrations(Generic[LifespanResultT]):
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[LifespanResultT, Any] | None = None
-    ) -> GetPromptResult | InputRequiredResult:
+    ) -> types.GetPromptResult | types.InputRequiredResult:
         """Render a prompt without a client.
 
         Raises:
@@ -284,8 +283,8 @@ class Registrations(Generic[LifespanResultT]):
         title: str | None = None,
         description: str | None = None,
         mime_type: str | None = None,
-        icons: list[Icon] | None = None,
-        annotations: Annotations | None = None,
+        icons: list[types.Icon] | None = None,
+        annotations: types.Annotations | None = None,
         meta: dict[str, Any] | None = None,
         security: ResourceSecurity | None = None,
     ) -> Callable[[CallableT], CallableT]:
@@ -335,7 +334,7 @@ class Registrations(Generic[LifespanResultT]):
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[LifespanResultT, Any] | None = None
-    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+    ) -> Iterable[ReadResourceContents] | types.InputRequiredResult:
         """Read a resource without a client.
 
         Raises:
@@ -345,7 +344,7 @@ class Registrations(Generic[LifespanResultT]):
         """
         context = self._handlers.make_context(None) if context is None else context
         contents = await self._handlers.read(str(uri), context)
-        return contents if isinstance(contents, InputRequiredResult) else read_contents(contents)
+        return contents if isinstance(contents, types.InputRequiredResult) else read_contents(contents)
 
     # Completion
 

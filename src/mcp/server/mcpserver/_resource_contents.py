@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, Final, TypeAlias, cast
 
+import mcp_types as types
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver._output import text_of
 from mcp.server.mcpserver.utilities.types import Audio, File, Image
-from mcp_types import BlobResourceContents, EmbeddedResource, ReadResourceResult, TextResourceContents
 
-Contents: TypeAlias = TextResourceContents | BlobResourceContents
+Contents: TypeAlias = "types.TextResourceContents | types.BlobResourceContents"
 
 BINARY_TYPE: Final = "application/octet-stream"
 
-_WHOLE: Final = (TextResourceContents, BlobResourceContents, EmbeddedResource, Image, Audio, File, ReadResourceContents)
+
+@cache
+def _whole_types() -> tuple[type, ...]:
+    blocks = (types.TextResourceContents, types.BlobResourceContents, types.EmbeddedResource)
+    return (*blocks, Image, Audio, File, ReadResourceContents)
 
 
 def make_contents(
@@ -30,11 +35,12 @@ def make_contents(
         labelled: Whether its author chose that type; a default is not put on bytes.
         meta: The resource's `_meta`.
     """
-    if isinstance(value, ReadResourceResult):
+    whole = _whole_types()
+    if isinstance(value, types.ReadResourceResult):
         return list(value.contents)
     if isinstance(value, (list, tuple)):
         items = cast("list[object]", value)
-        if items and all(isinstance(item, _WHOLE) for item in items):
+        if items and all(isinstance(item, whole) for item in items):
             return [
                 contents
                 for item in items
@@ -42,10 +48,10 @@ def make_contents(
             ]
     if isinstance(value, (bytes, bytearray, memoryview)):
         return [_blob(bytes(cast("bytes", value)), uri, mime_type if labelled else BINARY_TYPE, meta)]
-    if isinstance(value, _WHOLE):
-        return [_whole(value, uri, meta)]
+    if isinstance(value, whole):
+        return [_whole(cast("object", value), uri, meta)]
     text = value if isinstance(value, str) else text_of(cast("object", value))
-    return [TextResourceContents(uri=uri, mime_type=mime_type, text=text, _meta=meta)]
+    return [types.TextResourceContents(uri=uri, mime_type=mime_type, text=text, _meta=meta)]
 
 
 def _whole(value: object, uri: str, meta: dict[str, Any] | None) -> Contents:
@@ -53,31 +59,33 @@ def _whole(value: object, uri: str, meta: dict[str, Any] | None) -> Contents:
     if isinstance(value, ReadResourceContents):
         if isinstance(value.content, bytes):
             return _blob(value.content, uri, value.mime_type or BINARY_TYPE, value.meta)
-        return TextResourceContents(
+        return types.TextResourceContents(
             uri=uri, mime_type=value.mime_type or "text/plain", text=value.content, _meta=value.meta
         )
     if isinstance(value, Image):
         image = value.to_image_content()
-        return BlobResourceContents(uri=uri, mime_type=image.mime_type, blob=image.data, _meta=meta)
+        return types.BlobResourceContents(uri=uri, mime_type=image.mime_type, blob=image.data, _meta=meta)
     if isinstance(value, Audio):
         audio = value.to_audio_content()
-        return BlobResourceContents(uri=uri, mime_type=audio.mime_type, blob=audio.data, _meta=meta)
+        return types.BlobResourceContents(uri=uri, mime_type=audio.mime_type, blob=audio.data, _meta=meta)
     if isinstance(value, File):
         value = value.to_embedded_resource()
-    if isinstance(value, EmbeddedResource):
+    if isinstance(value, types.EmbeddedResource):
         return value.resource
     return cast("Contents", value)
 
 
-def _blob(data: bytes, uri: str, mime_type: str, meta: dict[str, Any] | None) -> BlobResourceContents:
-    return BlobResourceContents(uri=uri, mime_type=mime_type, blob=base64.b64encode(data).decode("ascii"), _meta=meta)
+def _blob(data: bytes, uri: str, mime_type: str, meta: dict[str, Any] | None) -> types.BlobResourceContents:
+    return types.BlobResourceContents(
+        uri=uri, mime_type=mime_type, blob=base64.b64encode(data).decode("ascii"), _meta=meta
+    )
 
 
 def read_contents(contents: Iterable[Contents]) -> list[ReadResourceContents]:
     """Give contents the form in which direct callers receive them."""
     return [
         ReadResourceContents(
-            content=item.text if isinstance(item, TextResourceContents) else base64.b64decode(item.blob),
+            content=item.text if isinstance(item, types.TextResourceContents) else base64.b64decode(item.blob),
             mime_type=item.mime_type,
             meta=item.meta,
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, ca
 from pydantic import BaseModel
 from typing_extensions import TypeVar as DefaultTypeVar
 
+import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.elicitation import ElicitationResult, UrlElicitationResult, elicit_url, elicit_with_validation
 from mcp.server.lowlevel.helper_types import ReadResourceContents
@@ -21,21 +22,7 @@ from mcp.shared.subscriptions import (
     ServerEvent,
     ToolsListChanged,
 )
-from mcp_types import (
-    CallToolRequestParams,
-    CallToolResult,
-    ClientCapabilities,
-    GetPromptRequestParams,
-    GetPromptResult,
-    InputRequiredResult,
-    InputResponses,
-    LoggingLevel,
-    Prompt,
-    ReadResourceRequestParams,
-    Resource,
-    ResourceTemplate,
-    Tool,
-)
+from mcp_types import LoggingLevel
 
 if TYPE_CHECKING:
     from pydantic import AnyUrl  # loads the metadata of packages
@@ -44,7 +31,7 @@ LifespanContextT = DefaultTypeVar("LifespanContextT", default=dict[str, Any])
 RequestT = DefaultTypeVar("RequestT", default=Any)
 ElicitSchemaModelT = TypeVar("ElicitSchemaModelT", bound=BaseModel)
 
-InputParams: TypeAlias = CallToolRequestParams | GetPromptRequestParams | ReadResourceRequestParams
+InputParams: TypeAlias = types.CallToolRequestParams | types.GetPromptRequestParams | types.ReadResourceRequestParams
 """The params that can carry the answers of a multi-round-trip request."""
 
 _OUTSIDE = "Context is not available outside of a request"
@@ -62,17 +49,17 @@ class ContextServer(Protocol):
     def version(self) -> str: ...
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Any = None
-    ) -> CallToolResult | InputRequiredResult: ...
+    ) -> types.CallToolResult | types.InputRequiredResult: ...
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Any = None
-    ) -> GetPromptResult | InputRequiredResult: ...
+    ) -> types.GetPromptResult | types.InputRequiredResult: ...
     async def read_resource(
         self, uri: AnyUrl | str, context: Any = None
-    ) -> Iterable[ReadResourceContents] | InputRequiredResult: ...
-    async def list_tools(self) -> list[Tool]: ...
-    async def list_prompts(self) -> list[Prompt]: ...
-    async def list_resources(self) -> list[Resource]: ...
-    async def list_resource_templates(self) -> list[ResourceTemplate]: ...
+    ) -> Iterable[ReadResourceContents] | types.InputRequiredResult: ...
+    async def list_tools(self) -> list[types.Tool]: ...
+    async def list_prompts(self) -> list[types.Prompt]: ...
+    async def list_resources(self) -> list[types.Resource]: ...
+    async def list_resource_templates(self) -> list[types.ResourceTemplate]: ...
     def add_tool(self, fn: Callable[..., Any], name: str | None = None) -> None: ...
     def remove_tool(self, name: str) -> None: ...
 
@@ -163,7 +150,7 @@ class Context(Generic[LifespanContextT, RequestT]):
         return None if self._request_context is None else self._request_context.protocol_version
 
     @property
-    def client_capabilities(self) -> ClientCapabilities | None:
+    def client_capabilities(self) -> types.ClientCapabilities | None:
         """What the client declared."""
         return self.request_context.session.client_capabilities
 
@@ -180,7 +167,7 @@ class Context(Generic[LifespanContextT, RequestT]):
     # Rounds
 
     @property
-    def input_responses(self) -> InputResponses | None:
+    def input_responses(self) -> types.InputResponses | None:
         """The client's answers, under the keys of the questions; `None` on the first round."""
         return None if self._input_params is None else self._input_params.input_responses
 
@@ -220,7 +207,7 @@ class Context(Generic[LifespanContextT, RequestT]):
             request_context=self._request_context, mcp_server=server, subscriptions=self._subscriptions
         )  # without the params: the answers in them belong to the caller (MRTR-20)
         result = await server.read_resource(uri, nested)
-        if isinstance(result, InputRequiredResult):
+        if isinstance(result, types.InputRequiredResult):
             raise RuntimeError(
                 "Resource returned InputRequiredResult; ctx.read_resource() only returns content — use "
                 "MCPServer.read_resource(uri, context) to receive and forward it."

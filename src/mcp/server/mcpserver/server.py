@@ -8,9 +8,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from mcp.server._asking import LegacyInput, check_legacy_input
+import mcp_types as types
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerMiddleware, ServerRequestContext
+from mcp.server.lowlevel.handlers import LegacyInput, check_legacy_input
 from mcp.server.lowlevel.server import (
     DEFAULT_MAX_REQUEST_BODY_SIZE,
     DEFAULT_MAX_SESSIONS,
@@ -44,15 +45,7 @@ from mcp.server.models import NotificationOptions
 from mcp.server.request_state import RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler, SubscriptionBus
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    METHOD_NOT_FOUND,
-    MISSING_REQUIRED_CLIENT_CAPABILITY,
-    CallToolRequestParams,
-    Icon,
-    SetLevelRequestParams,
-)
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY
 from mcp_types.methods import CacheableMethod
 
 if TYPE_CHECKING:
@@ -161,7 +154,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         description: str | None = None,
         instructions: str | None = None,
         website_url: str | None = None,
-        icons: list[Icon] | None = None,
+        icons: list[types.Icon] | None = None,
         version: str = "",
         auth_server_provider: object | None = None,
         token_verifier: object | None = None,
@@ -262,7 +255,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         description: str | None,
         instructions: str | None,
         website_url: str | None,
-        icons: list[Icon] | None,
+        icons: list[types.Icon] | None,
         cache_hints: Mapping[CacheableMethod, CacheHint] | None,
         listen: ListenHandler | None,
         tracing: bool,
@@ -290,7 +283,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
             on_subscriptions_listen=listen,
             tracing=tracing,
         )
-        server.add_request_handler("logging/setLevel", SetLevelRequestParams, handlers.on_set_level)
+        server.serve_method("on_set_logging_level", handlers.on_set_level)
         return server
 
     def _announce_changes(self, bus: SubscriptionBus | None, *, in_sessions: bool) -> None:
@@ -306,7 +299,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
             server.middleware.append(changes.admit)
 
     def _handle_calls(self, handler: RequestHandler) -> None:
-        self._lowlevel_server.add_request_handler("tools/call", CallToolRequestParams, handler)
+        self._lowlevel_server.serve_method("on_call_tool", handler)
 
     def _add_extensions(self, extensions: Sequence[Extension]) -> None:
         from mcp.server.mcpserver._extensions import add_extensions
@@ -345,7 +338,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         return self._lowlevel_server.website_url
 
     @property
-    def icons(self) -> list[Icon] | None:
+    def icons(self) -> list[types.Icon] | None:
         """Its icons."""
         return self._lowlevel_server.icons
 

@@ -10,14 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 import mcp_types as types
 from mcp.server.mcpserver._failures import is_designed
 from mcp.server.mcpserver._function import Function
-from mcp.server.mcpserver._output import BLOCKS, text_of
+from mcp.server.mcpserver._output import content_types, text_of
 from mcp.server.mcpserver._signature import InvalidArguments
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import PromptError
 from mcp.server.mcpserver.tools.base import description_for, name_for
 from mcp.server.mcpserver.utilities.types import Audio, File, Image
 from mcp.shared.exceptions import MCPError
-from mcp_types import ContentBlock, GetPromptResult, Icon, InputRequiredResult, PromptMessage, TextContent
 
 __all__ = ["AssistantMessage", "Message", "Prompt", "PromptArgument", "PromptResult", "UserMessage"]
 
@@ -33,9 +32,9 @@ class Message(BaseModel):
     model_config = ConfigDict(defer_build=True)
 
     role: Literal["user", "assistant"]
-    content: ContentBlock
+    content: types.ContentBlock
 
-    def __init__(self, content: str | ContentBlock | Image | Audio | File, **kwargs: Any) -> None:
+    def __init__(self, content: str | types.ContentBlock | Image | Audio | File, **kwargs: Any) -> None:
         super().__init__(content=_to_content(content), **kwargs)
 
 
@@ -44,7 +43,7 @@ class UserMessage(Message):
 
     role: Literal["user", "assistant"] = "user"
 
-    def __init__(self, content: str | ContentBlock | Image | Audio | File, **kwargs: Any) -> None:
+    def __init__(self, content: str | types.ContentBlock | Image | Audio | File, **kwargs: Any) -> None:
         super().__init__(content, **kwargs)
 
 
@@ -53,13 +52,15 @@ class AssistantMessage(Message):
 
     role: Literal["user", "assistant"] = "assistant"
 
-    def __init__(self, content: str | ContentBlock | Image | Audio | File, **kwargs: Any) -> None:
+    def __init__(self, content: str | types.ContentBlock | Image | Audio | File, **kwargs: Any) -> None:
         super().__init__(content, **kwargs)
 
 
-PromptItem: TypeAlias = "str | ContentBlock | Image | Audio | File | Message | PromptMessage | dict[str, Any]"
+PromptItem: TypeAlias = (
+    "str | types.ContentBlock | Image | Audio | File | Message | types.PromptMessage | dict[str, Any]"
+)
 PromptResult: TypeAlias = (
-    "PromptItem | list[PromptItem] | tuple[PromptItem, ...] | GetPromptResult | InputRequiredResult"
+    "PromptItem | list[PromptItem] | tuple[PromptItem, ...] | types.GetPromptResult | types.InputRequiredResult"
 )
 """What a prompt function may return."""
 
@@ -105,7 +106,7 @@ class Prompt(BaseModel):
     description: str | None = None
     arguments: list[PromptArgument] | None = None
     fn: Callable[..., Any] = Field(exclude=True)
-    icons: list[Icon] | None = None
+    icons: list[types.Icon] | None = None
     context_kwarg: str | None = Field(default=None, exclude=True)
     function: Function = Field(exclude=True)
 
@@ -116,7 +117,7 @@ class Prompt(BaseModel):
         name: str | None = None,
         title: str | None = None,
         description: str | None = None,
-        icons: list[Icon] | None = None,
+        icons: list[types.Icon] | None = None,
         context_kwarg: str | None = None,
     ) -> Prompt:
         """Make a prompt of a function.
@@ -165,7 +166,7 @@ class Prompt(BaseModel):
 
     async def render(
         self, arguments: dict[str, Any] | None, context: Context[Any, Any]
-    ) -> list[Message] | InputRequiredResult:
+    ) -> list[Message] | types.InputRequiredResult:
         """Render the messages.
 
         Raises:
@@ -173,13 +174,13 @@ class Prompt(BaseModel):
             MCPError: The function answered with a protocol error.
         """
         result = await self.get(arguments, context, mask=True)
-        if isinstance(result, InputRequiredResult):
+        if isinstance(result, types.InputRequiredResult):
             return result
         return [Message(message.content, role=message.role) for message in result.messages]
 
     async def get(
         self, arguments: dict[str, Any] | None, context: Context[Any, Any], *, mask: bool
-    ) -> GetPromptResult | InputRequiredResult:
+    ) -> types.GetPromptResult | types.InputRequiredResult:
         """Render the messages as the result of `prompts/get`.
 
         Args:
@@ -194,7 +195,7 @@ class Prompt(BaseModel):
         """
         try:
             value = await self.function.call(self._complete(arguments or {}), context)
-            if isinstance(value, InputRequiredResult):
+            if isinstance(value, types.InputRequiredResult):
                 return value
             return self._to_result(value)
         except InvalidArguments as error:
@@ -215,8 +216,8 @@ class Prompt(BaseModel):
             raise InvalidPromptRequest(f"Missing required arguments for prompt {self.name}: {names}")
         return arguments
 
-    def _to_result(self, value: Any) -> GetPromptResult:
-        if isinstance(value, GetPromptResult):
+    def _to_result(self, value: Any) -> types.GetPromptResult:
+        if isinstance(value, types.GetPromptResult):
             if value.description is not None:
                 return value
             return value.model_copy(update={"description": self.description})
@@ -224,17 +225,17 @@ class Prompt(BaseModel):
             items: list[Any] = []  # PROMPT-D6
         else:
             items = list(cast("list[Any]", value)) if isinstance(value, (list, tuple)) else [value]
-        return GetPromptResult(description=self.description, messages=[_to_message(item) for item in items])
+        return types.GetPromptResult(description=self.description, messages=[_to_message(item) for item in items])
 
 
-def _to_message(value: Any) -> PromptMessage:
-    if isinstance(value, PromptMessage):
+def _to_message(value: Any) -> types.PromptMessage:
+    if isinstance(value, types.PromptMessage):
         return value
     if isinstance(value, dict):
         value = _read_message(cast("dict[str, Any]", value))
     if isinstance(value, Message):
-        return PromptMessage(role=value.role, content=value.content)
-    return PromptMessage(role="user", content=_to_content(value))
+        return types.PromptMessage(role=value.role, content=value.content)
+    return types.PromptMessage(role="user", content=_to_content(value))
 
 
 def _read_message(value: dict[str, Any]) -> Message:
@@ -245,7 +246,7 @@ def _read_message(value: dict[str, Any]) -> Message:
 
 def _to_content(value: Any) -> Any:
     """Turn a value into the content of a message; dicts are left to the model, which reads them as a content block."""
-    if isinstance(value, (*BLOCKS, dict)):
+    if isinstance(value, (*content_types(), dict)):
         return cast("Any", value)
     if isinstance(value, Image):
         return value.to_image_content()
@@ -253,4 +254,4 @@ def _to_content(value: Any) -> Any:
         return value.to_audio_content()
     if isinstance(value, File):
         return value.to_embedded_resource()
-    return TextContent(type="text", text=value if isinstance(value, str) else text_of(value))
+    return types.TextContent(type="text", text=value if isinstance(value, str) else text_of(value))

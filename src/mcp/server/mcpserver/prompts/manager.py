@@ -6,10 +6,10 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
+import mcp_types as types
 from mcp.server.mcpserver._registry import OnDuplicate, Registry
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.prompts.base import InvalidPromptRequest, Message, Prompt
-from mcp_types import InputRequiredResult
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +64,6 @@ class PromptManager:
 
     async def render_prompt(
         self, name: str, arguments: dict[str, Any] | None, context: Context[Any, Any]
-    ) -> list[Message] | InputRequiredResult:
+    ) -> list[Message] | types.InputRequiredResult:
         """Render a prompt by name; raises what `Prompt.render` raises."""
         return await self.find(name).render(arguments, context)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
+from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Final, Union, cast, get_args, get_origin
 
 from typing_extensions import TypeAliasType
 
+import mcp_types as types
 from mcp.server.elicitation import (
     AcceptedElicitation,
     AcceptedUrlElicitation,
@@ -22,7 +23,6 @@ from mcp.server.elicitation import (
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.resolve.markers import Resolve
 from mcp.server.mcpserver.utilities.context_injection import callable_name, evaluate_hints
-from mcp_types import InputRequiredResult
 
 # Python's own and the backport are different classes before Python 3.14.
 _ALIASES: Final = tuple({TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType)})
@@ -45,7 +45,8 @@ class Want(Enum):
 def returns_input_required(fn: Callable[..., Any]) -> bool:
     """Whether a function's return annotation has an arm `InputRequiredResult`, however it is spelled."""
     return any(
-        isinstance(arm, type) and issubclass(arm, InputRequiredResult) for arm in arms_of(hints_of(fn).get("return"))
+        isinstance(arm, type) and issubclass(arm, types.InputRequiredResult)
+        for arm in arms_of(hints_of(fn).get("return"))
     )
 
 
@@ -70,9 +71,9 @@ def find_markers(fn: Callable[..., Any], hints: Mapping[str, Any]) -> dict[str, 
 
 
 def _marker(function: str, parameter: inspect.Parameter, hint: Any) -> tuple[Resolve, Want] | None:
-    if get_origin(hint) in (Union, types.UnionType) and parameter.default is None:
+    if get_origin(hint) in (Union, UnionType) and parameter.default is None:
         # Python 3.10 reads `x: T = None` as `Optional[T]`.
-        arms = [arm for arm in get_args(hint) if arm is not types.NoneType]
+        arms = [arm for arm in get_args(hint) if arm is not NoneType]
         if len(arms) == 1 and get_origin(arms[0]) is Annotated:
             hint = arms[0]
     if get_origin(hint) is Annotated:
@@ -125,7 +126,7 @@ def arms_of(annotation: Any) -> Iterator[Any]:
         with contextlib.suppress(TypeError):  # an alias that does not use its parameters
             value = value[get_args(annotation)]
         yield from arms_of(value)
-    elif origin in (Union, types.UnionType):
+    elif origin in (Union, UnionType):
         for arm in get_args(annotation):
             yield from arms_of(arm)
     elif origin is Annotated:
@@ -157,7 +158,7 @@ def _hints_one_by_one(fn: Callable[..., Any]) -> dict[str, Any]:
     scope = getattr(target, "__globals__", {})
     hints: dict[str, Any] = {}
     for name, annotation in getattr(target, "__annotations__", {}).items():
-        one = types.SimpleNamespace(__annotations__={name: annotation})
+        one = SimpleNamespace(__annotations__={name: annotation})
         try:
             hints[name] = typing.get_type_hints(one, scope, include_extras=True)[name]
         except Exception:

@@ -8,19 +8,9 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 
+import mcp_types as types
 from mcp.server._questions import FormQuestion, Question, RootsQuestion, SamplingQuestion, UrlQuestion
 from mcp.server.elicitation import ElicitationResult, UrlElicitationResult
-from mcp_types import (
-    CreateMessageRequestParams,
-    CreateMessageResult,
-    CreateMessageResultWithTools,
-    IncludeContext,
-    ListRootsResult,
-    ModelPreferences,
-    SamplingMessage,
-    Tool,
-    ToolChoice,
-)
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -117,19 +107,19 @@ class Sample:
 
     def __init__(
         self,
-        messages: list[SamplingMessage],
+        messages: list[types.SamplingMessage],
         *,
         max_tokens: int,
         system_prompt: str | None = None,
-        include_context: IncludeContext | None = None,
+        include_context: types.IncludeContext | None = None,
         temperature: float | None = None,
         stop_sequences: list[str] | None = None,
         metadata: dict[str, Any] | None = None,
-        model_preferences: ModelPreferences | None = None,
-        tools: list[Tool] | None = None,
-        tool_choice: ToolChoice | None = None,
+        model_preferences: types.ModelPreferences | None = None,
+        tools: list[types.Tool] | None = None,
+        tool_choice: types.ToolChoice | None = None,
     ) -> None:
-        self.params = CreateMessageRequestParams(
+        self.params = types.CreateMessageRequestParams(
             messages=messages,
             max_tokens=max_tokens,
             system_prompt=system_prompt,
@@ -142,7 +132,7 @@ class Sample:
             tool_choice=tool_choice,
         )
 
-    def question(self) -> Question[CreateMessageResult | CreateMessageResultWithTools]:
+    def question(self) -> Question[types.CreateMessageResult | types.CreateMessageResultWithTools]:
         """Return what is sent, and how its answer is read."""
         return SamplingQuestion(self.params)
 
@@ -152,7 +142,7 @@ class ListRoots:
 
     __slots__ = ()
 
-    def question(self) -> Question[ListRootsResult]:
+    def question(self) -> Question[types.ListRootsResult]:
         """Return what is sent, and how its answer is read."""
         return RootsQuestion()
 

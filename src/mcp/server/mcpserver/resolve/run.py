@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import anyio
 
+import mcp_types as types
 from mcp._protocol.codec import WireResult, encode_input_request
 from mcp._protocol.era import MODERN, era_of
 from mcp.server._asking import Ask, AskLater, AskNow, Record, Unanswered, carry_state, with_advice
@@ -37,7 +38,6 @@ from mcp.server.mcpserver.resolve.plan import (
 )
 from mcp.server.mcpserver.resolve.state import dump_record, load_record
 from mcp.shared.exceptions import UrlElicitationRequiredError
-from mcp_types import InputRequiredResult
 
 _REFUSALS = (DeclinedElicitation, CancelledElicitation)
 
@@ -97,7 +97,7 @@ class ResolvePlan:
         context: Context[Any, Any],
         *,
         max_answer_retries: int = 0,
-    ) -> ResolvedArguments | InputRequiredResult:
+    ) -> ResolvedArguments | types.InputRequiredResult:
         """Fill the parameters, or return the questions that must be answered first.
 
         Resolvers that do not wait for one another run concurrently; each runs at most once.
@@ -135,10 +135,10 @@ class ResolvePlan:
         return ResolvedArguments(values, ask)
 
 
-def as_result(ask: AskLater) -> InputRequiredResult:
+def as_result(ask: AskLater) -> types.InputRequiredResult:
     """The result that carries the questions of a round."""
     requests = {key: with_advice(question.request(), advice) for key, (question, advice) in ask.pending.items()}
-    return InputRequiredResult(input_requests=requests, request_state=dump_record(ask.record))
+    return types.InputRequiredResult(input_requests=requests, request_state=dump_record(ask.record))
 
 
 def as_wire(ask: AskLater) -> WireResult:
@@ -196,7 +196,7 @@ async def resolve_arguments(
     plans: Mapping[Hashable, ResolvePlan],
     tool_args: Mapping[str, Any],
     context: Context[Any, Any],
-) -> dict[str, Any] | InputRequiredResult:
+) -> dict[str, Any] | types.InputRequiredResult:
     """Fill parameters by the plans that `build_resolver_plans` made for them; the same as `ResolvePlan.run`."""
     return await plans[frozenset(resolved_params)].run(tool_args, context)
 

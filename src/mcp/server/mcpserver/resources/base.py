@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 import mcp_types as types
 from mcp.server.mcpserver._resource_contents import Contents, make_contents
-from mcp_types import Annotations, Icon
 
 __all__ = ["Resource"]
 
@@ -35,8 +34,8 @@ class Resource(BaseModel, ABC):
     title: str | None = None
     description: str | None = None
     mime_type: str = Field(default="text/plain")
-    icons: list[Icon] | None = None
-    annotations: Annotations | None = None
+    icons: list[types.Icon] | None = None
+    annotations: types.Annotations | None = None
     meta: dict[str, Any] | None = None
 
     @field_validator("name", mode="before")

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import mcp_types as types
 from mcp.server.mcpserver._registry import OnDuplicate, Registry
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
@@ -16,7 +17,6 @@ from mcp.server.mcpserver.resources.templates import (
     ResourceSecurityError,
     ResourceTemplate,
 )
-from mcp_types import Annotations, Icon, InputRequiredResult
 
 if TYPE_CHECKING:
     from pydantic import AnyUrl  # loads the metadata of packages
@@ -62,8 +62,8 @@ class ResourceManager:
         title: str | None = None,
         description: str | None = None,
         mime_type: str | None = None,
-        icons: list[Icon] | None = None,
-        annotations: Annotations | None = None,
+        icons: list[types.Icon] | None = None,
+        annotations: types.Annotations | None = None,
         meta: dict[str, Any] | None = None,
         security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
     ) -> ResourceTemplate:
@@ -110,7 +110,7 @@ class ResourceManager:
 
     async def get_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any], *, shows: Shows | None = None
-    ) -> Resource | InputRequiredResult:
+    ) -> Resource | types.InputRequiredResult:
         """Find the resource under a URI: by the exact URI, else by the first template that fits.
 
         Args:

@@ -24,7 +24,6 @@ from mcp.server.mcpserver.resources.types import FunctionResource
 from mcp.server.mcpserver.tools.base import description_for, name_for
 from mcp.shared.exceptions import MCPError
 from mcp.shared.uri_template import UriTemplate
-from mcp_types import Annotations, Icon, InputRequiredResult
 
 __all__ = ["DEFAULT_RESOURCE_SECURITY", "ResourceSecurity", "ResourceSecurityError", "ResourceTemplate"]
 
@@ -60,8 +59,8 @@ class ResourceTemplate(BaseModel):
     title: str | None = None
     description: str | None
     mime_type: str = "text/plain"
-    icons: list[Icon] | None = None
-    annotations: Annotations | None = None
+    icons: list[types.Icon] | None = None
+    annotations: types.Annotations | None = None
     meta: dict[str, Any] | None = None
     fn: Callable[..., Any] = Field(exclude=True)
     parameters: dict[str, Any]
@@ -79,8 +78,8 @@ class ResourceTemplate(BaseModel):
         title: str | None = None,
         description: str | None = None,
         mime_type: str | None = None,
-        icons: list[Icon] | None = None,
-        annotations: Annotations | None = None,
+        icons: list[types.Icon] | None = None,
+        annotations: types.Annotations | None = None,
         meta: dict[str, Any] | None = None,
         context_kwarg: str | None = None,
         security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
@@ -163,7 +162,7 @@ class ResourceTemplate(BaseModel):
 
     async def create_resource(
         self, uri: str, params: dict[str, Any], context: Context[Any, Any]
-    ) -> Resource | InputRequiredResult:
+    ) -> Resource | types.InputRequiredResult:
         """Call the function for one URI.
 
         Args:
@@ -177,7 +176,7 @@ class ResourceTemplate(BaseModel):
         """
         try:
             value = await self.function.call(params, context)
-            if isinstance(value, InputRequiredResult):
+            if isinstance(value, types.InputRequiredResult):
                 return value
             return _Created.from_template(self, uri, value)
         except InvalidArguments as error:

@@ -11,12 +11,12 @@ from typing import Any
 import anyio
 from pydantic import Field, field_validator
 
+import mcp_types as types
 from mcp.server.mcpserver._invoke import invoke, is_async_callable
 from mcp.server.mcpserver._resource_contents import BINARY_TYPE, Contents, read_contents
 from mcp.server.mcpserver.resources.base import Resource
 from mcp.server.mcpserver.tools.base import description_for, name_for
 from mcp.server.mcpserver.utilities.context_injection import evaluate_hints
-from mcp_types import Annotations, Icon, InputRequiredResult, TextResourceContents
 
 __all__ = [
     "BinaryResource",
@@ -81,8 +81,8 @@ class FunctionResource(Resource):
         title: str | None = None,
         description: str | None = None,
         mime_type: str | None = None,
-        icons: list[Icon] | None = None,
-        annotations: Annotations | None = None,
+        icons: list[types.Icon] | None = None,
+        annotations: types.Annotations | None = None,
         meta: dict[str, Any] | None = None,
     ) -> FunctionResource:
         """Make a resource of a function.
@@ -119,7 +119,7 @@ class FunctionResource(Resource):
 
     async def _call(self) -> Any:
         value = await invoke(self.fn, {}, is_async_callable(self.fn))
-        if isinstance(value, InputRequiredResult):
+        if isinstance(value, types.InputRequiredResult):
             raise RuntimeError(
                 "static resources cannot return InputRequiredResult; "
                 "only resource template functions participate in the multi-round-trip flow"
@@ -257,7 +257,7 @@ class HttpResource(Resource):
         """Fetch the body and its type."""
         body, mime_type = await self._fetch()
         if isinstance(body, str):
-            return [TextResourceContents(uri=uri, mime_type=mime_type, text=body, _meta=self.meta)]
+            return [types.TextResourceContents(uri=uri, mime_type=mime_type, text=body, _meta=self.meta)]
         return [*self.model_copy(update={"mime_type": mime_type}).to_contents(body, uri)]
 
 

@@ -18,7 +18,6 @@ from mcp.server.mcpserver._output import Output, ToolOutput
 from mcp.server.mcpserver.context import Context
 from mcp.shared.exceptions import MCPError
 from mcp.shared.tool_name_validation import validate_and_warn_tool_name
-from mcp_types import CallToolResult, Icon, InputRequiredResult, ToolAnnotations
 
 __all__ = ["Tool"]
 
@@ -62,8 +61,8 @@ class Tool(BaseModel):
     fn_metadata: FuncMetadata = Field(exclude=True)
     is_async: bool
     context_kwarg: str | None = None
-    annotations: ToolAnnotations | None = None
-    icons: list[Icon] | None = None
+    annotations: types.ToolAnnotations | None = None
+    icons: list[types.Icon] | None = None
     meta: dict[str, Any] | None = None
     resolved_params: dict[str, Any] = Field(default_factory=dict[str, Any], exclude=True)
     resolver_plans: dict[Hashable, Any] = Field(default_factory=dict[Hashable, Any], exclude=True)
@@ -81,8 +80,8 @@ class Tool(BaseModel):
         title: str | None = None,
         description: str | None = None,
         context_kwarg: str | None = None,
-        annotations: ToolAnnotations | None = None,
-        icons: list[Icon] | None = None,
+        annotations: types.ToolAnnotations | None = None,
+        icons: list[types.Icon] | None = None,
         meta: dict[str, Any] | None = None,
         structured_output: bool | None = None,
         *,
@@ -221,9 +220,9 @@ class Tool(BaseModel):
             return error_wire(str(tool_failure(self.name, error, show=show, request_id=request.request_id)))
 
 
-def as_model(output: ToolOutput) -> CallToolResult | InputRequiredResult:
+def as_model(output: ToolOutput) -> types.CallToolResult | types.InputRequiredResult:
     """Read a result in wire form as a model, for direct callers."""
-    return CallToolResult.model_validate(output) if isinstance(output, WireResult) else output
+    return types.CallToolResult.model_validate(output) if isinstance(output, WireResult) else output
 
 
 def name_for(fn: Callable[..., Any], name: str | None) -> str:

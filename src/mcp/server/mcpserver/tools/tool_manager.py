@@ -6,11 +6,11 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import mcp_types as types
 from mcp.server.mcpserver._registry import OnDuplicate, Registry
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools.base import Tool
-from mcp_types import Icon, ToolAnnotations
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +46,8 @@ class ToolManager:
         name: str | None = None,
         title: str | None = None,
         description: str | None = None,
-        annotations: ToolAnnotations | None = None,
-        icons: list[Icon] | None = None,
+        annotations: types.ToolAnnotations | None = None,
+        icons: list[types.Icon] | None = None,
         meta: dict[str, Any] | None = None,
         structured_output: bool | None = None,
     ) -> Tool:

@@ -6,7 +6,7 @@ import base64
 import mimetypes
 from pathlib import Path
 
-from mcp_types import AudioContent, BlobResourceContents, EmbeddedResource, ImageContent, TextResourceContents
+import mcp_types as types
 
 _UNKNOWN = "application/octet-stream"
 
@@ -74,9 +74,11 @@ class Image(_Media):
         super().__init__(path, data)
         self._type = self._mime_type("image", _IMAGE_TYPES, format, "image/png")
 
-    def to_image_content(self) -> ImageContent:
+    def to_image_content(self) -> types.ImageContent:
         """Return the content block."""
-        return ImageContent(type="image", data=base64.b64encode(self._read()).decode("ascii"), mime_type=self._type)
+        return types.ImageContent(
+            type="image", data=base64.b64encode(self._read()).decode("ascii"), mime_type=self._type
+        )
 
 
 class Audio(_Media):
@@ -92,9 +94,11 @@ class Audio(_Media):
         super().__init__(path, data)
         self._type = self._mime_type("audio", _AUDIO_TYPES, format, "audio/wav")
 
-    def to_audio_content(self) -> AudioContent:
+    def to_audio_content(self) -> types.AudioContent:
         """Return the content block."""
-        return AudioContent(type="audio", data=base64.b64encode(self._read()).decode("ascii"), mime_type=self._type)
+        return types.AudioContent(
+            type="audio", data=base64.b64encode(self._read()).decode("ascii"), mime_type=self._type
+        )
 
 
 class File(_Media):
@@ -130,17 +134,19 @@ class File(_Media):
             mimetypes.guess_type(self.uri)[0] if self.path is None else mimetypes.guess_type(self.path)[0]
         ) or _UNKNOWN
 
-    def to_embedded_resource(self) -> EmbeddedResource:
+    def to_embedded_resource(self) -> types.EmbeddedResource:
         """Return the content block."""
         raw = self._read()
         kind = self.mime_type.split(";", 1)[0].strip().lower()
         if kind.startswith("text/") or kind.endswith(_TEXT_TYPES):
             try:
-                contents = TextResourceContents(uri=self.uri, mime_type=self.mime_type, text=raw.decode("utf-8-sig"))
-                return EmbeddedResource(type="resource", resource=contents)
+                contents = types.TextResourceContents(
+                    uri=self.uri, mime_type=self.mime_type, text=raw.decode("utf-8-sig")
+                )
+                return types.EmbeddedResource(type="resource", resource=contents)
             except UnicodeDecodeError:
                 pass  # not the text it claims to be: send the bytes
         blob = base64.b64encode(raw).decode("ascii")
-        return EmbeddedResource(
-            type="resource", resource=BlobResourceContents(uri=self.uri, mime_type=self.mime_type, blob=blob)
+        return types.EmbeddedResource(
+            type="resource", resource=types.BlobResourceContents(uri=self.uri, mime_type=self.mime_type, blob=blob)
         )

@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from mcp.shared._lazy import lazy_names
+from mcp_types._lazy import lazy_names
 
 
 @pytest.fixture

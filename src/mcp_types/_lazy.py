@@ -1,13 +1,17 @@
-"""Packages whose names load on first use (PEP 562)."""
+"""Code that loads when it is first used: the names of a package (PEP 562), and modules that few programs reach.
+
+`docs/design.md` ("Import time") says when to use which.
+"""
 
 from __future__ import annotations
 
 import importlib
 import sys
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any, Final
 
-from mcp.shared._renamed import missing
+from mcp_types._renamed import missing
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -47,3 +51,26 @@ def lazy_names(
         return sorted({*vars(sys.modules[package]), *modules, *submodules})
 
     return __getattr__, __dir__
+
+
+class _LazyModule(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(importlib.import_module(self.__name__), name)
+        setattr(self, name, value)  # from now on as cheap as any module's attribute
+        return value
+
+
+def lazy_module(name: str) -> Any:
+    """Stand for a module that is loaded when the first of its names is read.
+
+    Type checkers, and the tests that hold the layers, see an ordinary import::
+
+        if TYPE_CHECKING:
+            from mcp.server import session
+        else:
+            session = lazy_module("mcp.server.session")
+
+    Annotations that read `session.ServerSession` resolve at run time, which those of a name imported for type checkers
+    alone do not.
+    """
+    return _LazyModule(name)
