@@ -326,6 +326,43 @@ def test_a_type_that_cannot_be_checked_is_refused_with_its_parameter(annotation:
         MCPServer("Lab").add_tool(f)
 
 
+@pytest.mark.parametrize(
+    ("annotation", "problem"),
+    [
+        (Annotated[str, Field(ge=1)], "ge of a value of type string"),
+        (Annotated[list[int], Field(lt=1.5)], "lt of a value of type array"),
+        (Annotated[int, MaxLen(3)], "maxLength of a value of type integer"),
+        (Annotated[float | None, MaxLen(3)], "maxLength of a value of type number"),
+        (Annotated[bool, Field(min_length=3)], "minLength of a value of type boolean"),
+    ],
+)
+def test_a_constraint_that_no_value_could_be_held_against_is_refused_with_its_parameter(
+    annotation: Any, problem: str
+) -> None:
+    def f(a: str, b: Any) -> None: ...
+
+    f.__annotations__["b"] = annotation
+    with pytest.raises(InvalidSignature, match=f"^Parameter 'b' of 'f' has a constraint that does not fit: {problem}$"):
+        MCPServer("Lab").add_tool(f)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (Annotated[str, Field(ge="b")], "c"),
+        (Annotated[Any, Field(ge=1)], 2),
+        (Annotated[int | None, Field(ge=1)], None),
+        (Annotated[dict[str, int], MaxLen(1)], {"a": 1}),
+        (Annotated[bytes, MaxLen(1)], "a"),
+    ],
+)
+def test_constraints_that_fit_are_taken(annotation: Any, value: Any) -> None:
+    def f(x: Any) -> None: ...
+
+    f.__annotations__["x"] = annotation
+    assert arguments_of(f).validate({"x": value})
+
+
 @pytest.mark.rule("TOOLS-21", "CASE-40")
 def test_annotations_that_cannot_be_evaluated_are_refused() -> None:
     def f(x: Any) -> None: ...

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import anyio
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypeAliasType, TypedDict
 
 from mcp.client import Client
 from mcp.server.mcpserver import Elicit, Resolve
@@ -24,6 +25,14 @@ from tests.mcpserver.wire import connect
 class Point(BaseModel):
     x: int
     y: float = 0
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+
+
+Nested = TypeAliasType("Nested", "list[Nested]")
 
 
 class Large(BaseModel):
@@ -102,18 +111,40 @@ async def test_a_tools_own_strictness_wins() -> None:
             assert "Unknown argument" in await peer.text(name, path="x")
 
 
+class Options(TypedDict):
+    loud: bool
+
+
+class Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+def mix(point: Point, row: Row, options: Options, closed: Closed | None = None) -> str:
+    return repr((point.x, row, options))
+
+
+@pytest.mark.rule("CASE-16")
 async def test_only_the_tools_own_arguments_are_strict() -> None:
-    mcp = MCPServer("Lab", tools=[write], strict_arguments=True)
+    mcp = MCPServer("Lab", tools=[mix], strict_arguments=True)
+    members = {"point": {"x": 1, "z": 2}, "row": {"name": "a", "z": 2}, "options": {"loud": True, "z": 2}}
     async with connect(mcp) as peer:
-        assert await peer.text("write", about="a", point={"x": 1, "z": 2}) == "a at 1"
+        (tool,) = (await peer.request("tools/list"))["tools"]
+        assert {name for name, it in tool["inputSchema"]["$defs"].items() if "additionalProperties" in it} == {"Closed"}
+        assert await peer.text("mix", **members) == "(1, Row(name='a'), {'loud': True})"
+        assert "z\n  Unknown argument; known are 'point'" in await peer.text("mix", **members, z=2)
+        assert "closed.z\n  Extra inputs are not permitted" in await peer.text("mix", **members, closed={"z": 2})
+
+
+async def test_a_type_that_contains_itself_can_be_a_strict_tools_argument() -> None:
+    def count(tree: Nested) -> int:
+        return len(tree)
+
+    async with connect(MCPServer("Lab", tools=[count], strict_arguments=True)) as peer:
+        assert await peer.text("count", tree=[[], [[]]]) == "2"
+        assert "Unknown argument" in await peer.text("count", tree=[], z=1)
 
 
 # Structured output without its copy
-
-
-@dataclasses.dataclass
-class Row:
-    name: str
 
 
 @pytest.mark.rule("CASE-71")

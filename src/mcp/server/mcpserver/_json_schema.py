@@ -15,6 +15,13 @@ from pydantic_core import PydanticSerializationError, core_schema
 JsonSchema: TypeAlias = dict[str, Any]
 
 _DESCRIBING: Final = {"type", "$ref", "const", "enum", "anyOf", "oneOf", "allOf"}
+# Keywords that pydantic cannot translate for a type stay as authors write them.
+_OF_NUMBERS: Final = ("ge", "gt", "le", "lt", "multiple_of")
+_OF_TEXTS: Final = ("minLength", "maxLength", "min_length", "max_length")
+_MISFITS: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("string", "array", "object"), _OF_NUMBERS),
+    **dict.fromkeys(("integer", "number", "boolean"), _OF_TEXTS),
+}
 _PROSE: Final = {"title", "description"}
 _BOUNDS: Final = {"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"}
 
@@ -110,6 +117,18 @@ def accepts_text(schema: object, definitions: Mapping[str, object], depth: int =
         return any(isinstance(value, str) for value in schema["enum"])
     kind = schema.get("type")
     return kind is None or kind == "string" or (isinstance(kind, list) and "string" in kind)
+
+
+def find_misfit(schema: JsonSchema) -> str | None:
+    """Say which constraint of a generated schema its values cannot be held against, such as a length of a number.
+
+    Pydantic applies it all the same, and fails at each value.
+    """
+    kind = schema.get("type")
+    for keyword in _MISFITS.get(kind, ()) if isinstance(kind, str) else ():
+        if isinstance(schema.get(keyword), (int, float)):
+            return f"{keyword} of a value of type {kind}"
+    return next((found for arm in schema.get("anyOf", ()) if (found := find_misfit(arm)) is not None), None)
 
 
 def may_hold(schema: object, kind: Literal["number", "object"]) -> bool:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, cast
 from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 from pydantic.fields import FieldInfo
-from pydantic_core import SchemaError, SchemaValidator, core_schema
+from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 from typing_extensions import NotRequired, TypedDict
 
 from mcp._protocol.jsonrpc import loads
@@ -20,6 +20,7 @@ from mcp.server.mcpserver._json_schema import (
     SchemaGenerator,
     accepts_text,
     as_published,
+    find_misfit,
     in_json_form,
     title_of,
 )
@@ -34,7 +35,6 @@ _UNCALLABLE: Final = {
 }
 _UNDERSTOOD: Final = {"annotation", "default", "description", "metadata", "required"}
 _CONFIG: Final = ConfigDict(arbitrary_types_allowed=False, defer_build=True)
-_STRICT_CONFIG: Final = ConfigDict(arbitrary_types_allowed=False, defer_build=True, extra="forbid")
 
 
 class InvalidArguments(Exception):
@@ -264,35 +264,42 @@ def build_arguments(signature: Signature, *, parse_json: bool = True, refuse_unk
         InvalidSignature: A parameter's type has no JSON schema.
     """
     title = f"{signature.name}Arguments"
-    extra: core_schema.ExtraBehavior = "forbid" if refuse_unknown else "ignore"
-    config = _STRICT_CONFIG if refuse_unknown else _CONFIG
     known = _known_arguments(title, signature.parameters)
+    core_fields: dict[str, core_schema.TypedDictField] | None = None
+    adapter = None
     if known is not None:
         json_schema, core_fields = known
-        if refuse_unknown:
-            json_schema = {"additionalProperties": False, **json_schema}
-
-        def make_known() -> SchemaValidator:
-            if core_fields is None:
-                adapter = _adapter(title, signature.parameters, config)
-                adapter.rebuild()
-                return cast("SchemaValidator", adapter.validator)
-            core = core_schema.typed_dict_schema(
-                core_fields, extra_behavior=extra, config=core_schema.CoreConfig(title=title)
-            )
-            return SchemaValidator(core)
-
-        return Arguments(title, signature.parameters, json_schema, parse_json, _make_validator=make_known)
-    adapter = _adapter(title, signature.parameters, config)
-    try:
-        json_schema = as_published(adapter.json_schema(schema_generator=SchemaGenerator))
-    except (PydanticUserError, PydanticSchemaGenerationError, SchemaError, TypeError, NameError, ValueError) as error:
-        raise _blame(signature, error) from error
+    else:
+        adapter = _adapter(title, signature.parameters)
+        try:
+            json_schema = as_published(adapter.json_schema(schema_generator=SchemaGenerator))
+        except (PydanticUserError, PydanticSchemaGenerationError, SchemaError, TypeError, NameError, ValueError) as bad:
+            raise _blame(signature, bad) from bad
+        _refuse_misfits(signature.name, json_schema)
+    if refuse_unknown:
+        json_schema = {"additionalProperties": False, **json_schema}
 
     def make() -> SchemaValidator:
-        return cast("SchemaValidator", adapter.validator)
+        if core_fields is not None:
+            config = core_schema.CoreConfig(title=title)
+            core: CoreSchema = core_schema.typed_dict_schema(core_fields, config=config)
+        else:
+            core = _core_schema(adapter or _adapter(title, signature.parameters))
+        return SchemaValidator(_forbidding_extra(core) if refuse_unknown else core)
 
     return Arguments(title, signature.parameters, json_schema, parse_json, _make_validator=make)
+
+
+def _core_schema(adapter: TypeAdapter[Any]) -> CoreSchema:
+    adapter.rebuild()  # unless that was done
+    return adapter.core_schema
+
+
+def _forbidding_extra(core: CoreSchema) -> CoreSchema:
+    """Refuse unknown arguments, but not unknown members of arguments: pydantic would pass such a setting on to some."""
+    if core["type"] == "definitions":
+        return {**core, "schema": _forbidding_extra(core["schema"])}
+    return cast("CoreSchema", {**core, "extra_behavior": "forbid"})
 
 
 def _known_arguments(
@@ -343,11 +350,19 @@ def _known_parameter(parameter: Parameter) -> Known | None:
     return Known(schema, core, known.definitions)
 
 
-def _adapter(title: str, parameters: list[Parameter], config: ConfigDict = _CONFIG) -> TypeAdapter[dict[str, Any]]:
+def _adapter(title: str, parameters: list[Parameter]) -> TypeAdapter[dict[str, Any]]:
     fields = {parameter.name: parameter.as_field() for parameter in parameters}
     described: Any = TypedDict(title, fields)  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
-    described.__pydantic_config__ = config
+    described.__pydantic_config__ = _CONFIG
     return TypeAdapter(described)
+
+
+def _refuse_misfits(function: str, json_schema: JsonSchema) -> None:
+    """Refuse constraints that no value of the type could be held against: each call would fail."""
+    for name, schema in json_schema["properties"].items():
+        found = find_misfit(schema)
+        if found is not None:
+            raise InvalidSignature(f"Parameter {name!r} of {function!r} has a constraint that does not fit: {found}")
 
 
 def _blame(signature: Signature, error: Exception) -> InvalidSignature:
