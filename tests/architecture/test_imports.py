@@ -65,6 +65,7 @@ DOORS: set[tuple[str, str]] = {
     ("mcp.server.mcpserver.server", "mcp.server.mcpserver._extensions"),
     # Only what runs in a thread needs it.
     ("mcp.server.mcpserver.context", "anyio.from_thread"),
+    ("mcp.client._connect", "mcp.client._http.asgi"),
     ("mcp.client._connect", "mcp.client.streamable_http"),
     ("mcp.client._connect", "mcp.client._stdio_link"),
     ("mcp.client.sse", "mcp.client._http.httpx"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
 import mcp_types as types
 from mcp._engine.link import Link
@@ -17,6 +17,9 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 if TYPE_CHECKING:
     from mcp.client.stdio import StdioServerParameters
 
+Way: TypeAlias = Literal["memory", "http"]
+"""How a server object of this process is reached."""
+
 OnFault: TypeAlias = Callable[[Exception], Awaitable[None]]
 
 
@@ -26,6 +29,33 @@ class InProcessServer(Protocol):
 
     def connect_in_process(self, mode: str, *, raise_exceptions: bool) -> AbstractAsyncContextManager[Link]:
         """Start the server for one client."""
+        ...
+
+
+@runtime_checkable
+class WebServer(Protocol):
+    """A server object that makes a web application of itself."""
+
+    def streamable_http_app(self) -> Any:
+        """Make the application."""
+        ...
+
+
+@runtime_checkable
+class EndpointApp(Protocol):
+    """The web application of a server."""
+
+    mcp_path: str
+    """Where its endpoint is."""
+    router: Any
+    """Starlette's, which has the lifespan."""
+
+
+class ASGIApp(Protocol):
+    """A web application, as type checkers know it."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any, /) -> None:
+        """Serve one connection."""
         ...
 
 
@@ -78,26 +108,48 @@ def check_unavailable(extensions: object, cache: object) -> None:
         raise NotImplementedError("cache= is not available: every verb asks the server; leave it out or pass None")
 
 
-def check_target(server: object) -> None:
+def check_target(server: object, way: Way) -> None:
     """Check what a client is given, before anything is opened.
+
+    Args:
+        server: What it is given.
+        way: How it is to reach a server object.
 
     Raises:
         TypeError: It is nothing to connect to.
+        ValueError: The way is unknown.
     """
+    if way not in ("memory", "http"):
+        raise ValueError(f"transport must be 'memory' or 'http', got {way!r}")
+    if way == "http":
+        if isinstance(server, type) or not isinstance(server, WebServer | EndpointApp):
+            raise TypeError(
+                "transport='http' is for a server object of this process, or for what its streamable_http_app() "
+                f"returned, not for {type(server).__name__}"
+            )
+        return
     # A class has the methods that its instances have, but is none.
     if not isinstance(server, type) and isinstance(server, str | InProcessServer | LinkSource):
         return
     if _is_command(server) or _is_transport(server):
         return
+    if isinstance(server, EndpointApp):
+        raise TypeError(f"Client(...) reaches the web application {type(server).__name__} with transport='http' only")
     raise TypeError(
         f"Client(...) takes a server object, a URL, a transport or StdioServerParameters, not {type(server).__name__}"
     )
 
 
 def open_target(
-    server: object, mode: str, raise_exceptions: bool, on_fault: OnFault
+    server: object, mode: str, way: Way, raise_exceptions: bool, on_fault: OnFault
 ) -> AbstractAsyncContextManager[Link]:
     """Open the way to the server; leaving the context closes it."""
+    if way == "http":
+        from mcp.client._http.asgi import serve_in_process
+
+        app: Any = server.streamable_http_app() if isinstance(server, WebServer) else server
+        lifespan = app.router.lifespan_context(app)
+        return Owned(serve_in_process(app, lifespan, app.mcp_path, on_fault, tries_sse=mode == "auto"))
     if isinstance(server, InProcessServer):
         opened = server.connect_in_process(mode, raise_exceptions=raise_exceptions)
         return Owned(opened) if mode == "legacy" else opened

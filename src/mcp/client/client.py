@@ -16,7 +16,9 @@ import mcp_types as types
 from mcp._engine.link import Link
 from mcp._protocol.metadata import LOG_LEVELS
 from mcp.client._connect import (
+    ASGIApp,
     InProcessServer,
+    Way,
     assumed_discovery,
     check_mode,
     check_target,
@@ -105,12 +107,16 @@ class Client:
         tracing: Whether requests have spans, where the application traces with OpenTelemetry.
         validate_results: Whether results are checked against the output schemas that the server lists for its tools.
 
+        transport: How a server object of this process is reached: `"memory"` calls it directly, `"http"` goes through
+            its web application (`streamable_http_app()`, or such an application in place of the server) without a
+            port, so that headers, sessions and streams are those of a deployed server.
+
     Raises:
         TypeError: `server` is nothing to connect to.
         ValueError: A value is out of range.
     """
 
-    server: InProcessServer | StdioServerParameters | Transport | str
+    server: InProcessServer | StdioServerParameters | Transport | ASGIApp | str
     _: KW_ONLY
     raise_exceptions: bool = False
     read_timeout_seconds: float | None = None
@@ -133,6 +139,7 @@ class Client:
     total_timeout_seconds: float | None = None
     tracing: bool = True
     validate_results: bool = True
+    transport: Way = "memory"
     _connecting: ClientSession | None = field(default=None, init=False, repr=False)
     _session: ClientSession | None = field(default=None, init=False, repr=False)
     _entered: bool = field(default=False, init=False, repr=False)
@@ -147,7 +154,7 @@ class Client:
         if self.log_level is not None and self.log_level not in LOG_LEVELS:
             raise ValueError(f"log_level must be one of {list(LOG_LEVELS)}, got {self.log_level!r}")
         check_unavailable(self.extensions, self.cache)
-        check_target(self.server)
+        check_target(self.server, self.transport)
 
     async def __aenter__(self) -> Self:
         if self._entered:
@@ -155,7 +162,7 @@ class Client:
         self._entered = True
         try:
             link = await self._exit_stack.enter_async_context(
-                open_target(self.server, self.mode, self.raise_exceptions, self._report)
+                open_target(self.server, self.mode, self.transport, self.raise_exceptions, self._report)
             )
             self._connecting = await self._exit_stack.enter_async_context(self._make_session(link))
             await self._negotiate(self._connecting)
