@@ -99,7 +99,7 @@ async def read(tools: AsyncIterator[types.Tool], names: list[str]) -> None:
         names += [tool.name]
 
 
-@pytest.mark.rule("PAGE-D3")
+@pytest.mark.rule("PAGE-D3", "CASE-83")
 @pytest.mark.parametrize("cursors", [["again"], ["", ""], ["1", "2", "1"]])
 async def test_a_list_without_an_end_is_an_error(cursors: list[str]) -> None:
     pages = [listing({"name": str(number)}, nextCursor=cursor) for number, cursor in enumerate(cursors)]
@@ -114,6 +114,32 @@ async def test_a_list_without_an_end_is_an_error(cursors: list[str]) -> None:
                 await anext(tools)
     assert names[: len(cursors)] == [str(number) for number in range(len(cursors))]
     assert len(server.sent("tools/list")) <= len(cursors) + 1
+
+
+@pytest.mark.rule("CASE-83")
+@ANY_LIST
+async def test_all_pages_are_drained_up_to_a_bound(
+    method: str, member: str, iterate: str, item: dict[str, Any]
+) -> None:
+    server = Paged(method, member, item, CURSORS)
+    async with Client(server) as client:
+        list_all = getattr(client, iterate.replace("iter", "list_all"))
+        names = ["0.0", "0.1", "2.0", "2.1", "3.0", "3.1", "4.0", "4.1"]
+        assert [found.name for found in await list_all(meta={"k": 1}, max_pages=5)] == names
+        assert [params["_meta"]["k"] for params in server.sent(method)] == [1] * 5
+        assert len(await list_all(max_pages=None)) == len(names)
+        with pytest.raises(RuntimeError, match=r"^The list has more than 4 pages; `max_pages` allows for more$"):
+            await list_all(max_pages=4)
+        assert len(server.sent(method)) == 14
+
+
+@pytest.mark.rule("CASE-83")
+async def test_a_list_whose_cursors_never_repeat_ends_at_the_bound() -> None:
+    server = Paged("tools/list", "tools", LISTS[0][3], [str(number) for number in range(2_000)])
+    async with Client(server) as client:
+        with pytest.raises(RuntimeError, match="more than 1000 pages"):
+            await client.list_all_tools()
+        assert len(server.sent("tools/list")) == 1_000
 
 
 async def test_a_page_that_was_not_answered_is_asked_for_again() -> None:
@@ -132,7 +158,7 @@ async def test_a_page_that_was_not_answered_is_asked_for_again() -> None:
             await anext(tools)
 
 
-@pytest.mark.rule("PAGE-11")
+@pytest.mark.rule("PAGE-11", "CASE-83")
 @pytest.mark.parametrize("order", [("first", "second"), ("second", "first")])
 async def test_what_is_learnt_of_tools_adds_up_over_the_pages(order: tuple[str, str]) -> None:
     def tool(name: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import KW_ONLY, dataclass, field
 from types import TracebackType
@@ -27,7 +27,7 @@ from mcp.client._connect import (
 )
 from mcp.client._http.backend import TransportFailure
 from mcp.client._input_required import Send, answer_rounds
-from mcp.client._pages import Items
+from mcp.client._pages import AllPages, CacheMode
 from mcp.client._params import call_params, progress_params, prompt_params, uri_params, with_given_answers
 from mcp.client._transport import Transport
 from mcp.client._verbs import (
@@ -62,7 +62,6 @@ __all__ = ["DEFAULT_INPUT_REQUIRED_MAX_ROUNDS", "CacheMode", "Client", "ConnectM
 
 DEFAULT_INPUT_REQUIRED_MAX_ROUNDS: Final = 10
 
-CacheMode: TypeAlias = Literal["use", "refresh", "bypass"]
 ConnectMode: TypeAlias = Literal["auto", "legacy"] | str
 """`"auto"`, `"legacy"`, or a protocol version without a handshake to speak without asking."""
 
@@ -72,7 +71,7 @@ ResultT = TypeVar("ResultT", bound=BaseModel)
 
 
 @dataclass
-class Client:
+class Client(AllPages):
     """A client of one MCP server.
 
     ```python
@@ -276,51 +275,6 @@ class Client:
     ) -> types.ListResourceTemplatesResult:
         """List one page of the server's resource templates; arguments as in `list_tools`."""
         return await self.session.list_resource_templates(params=_page(cursor, meta))
-
-    def iter_tools(
-        self, *, meta: RequestParamsMeta | None = None, cache_mode: CacheMode = "use"
-    ) -> AsyncIterator[types.Tool]:
-        """Iterate over all tools of the server: `async for tool in client.iter_tools()`.
-
-        A page is asked for when the one before it has been read.
-
-        Args:
-            meta: Metadata for each request.
-            cache_mode: Whether the response cache may answer.
-
-        Raises:
-            RuntimeError: The server gives a cursor for the second time: its list would never end.
-        """
-        return Items(
-            lambda cursor: self.list_tools(cursor=cursor, meta=meta, cache_mode=cache_mode), lambda page: page.tools
-        )
-
-    def iter_prompts(
-        self, *, meta: RequestParamsMeta | None = None, cache_mode: CacheMode = "use"
-    ) -> AsyncIterator[types.Prompt]:
-        """Iterate over all prompts of the server; arguments and errors as in `iter_tools`."""
-        return Items(
-            lambda cursor: self.list_prompts(cursor=cursor, meta=meta, cache_mode=cache_mode),
-            lambda page: page.prompts,
-        )
-
-    def iter_resources(
-        self, *, meta: RequestParamsMeta | None = None, cache_mode: CacheMode = "use"
-    ) -> AsyncIterator[types.Resource]:
-        """Iterate over all resources of the server; arguments and errors as in `iter_tools`."""
-        return Items(
-            lambda cursor: self.list_resources(cursor=cursor, meta=meta, cache_mode=cache_mode),
-            lambda page: page.resources,
-        )
-
-    def iter_resource_templates(
-        self, *, meta: RequestParamsMeta | None = None, cache_mode: CacheMode = "use"
-    ) -> AsyncIterator[types.ResourceTemplate]:
-        """Iterate over all resource templates of the server; arguments and errors as in `iter_tools`."""
-        return Items(
-            lambda cursor: self.list_resource_templates(cursor=cursor, meta=meta, cache_mode=cache_mode),
-            lambda page: page.resource_templates,
-        )
 
     async def call_tool(
         self,
