@@ -48,6 +48,8 @@ HEAVY = {
 
 # Modules of ours that need heavy packages at their top, and the only modules that open these doors inside a function.
 DOORS: set[tuple[str, str]] = {
+    # The command says what is missing where typer is.
+    ("mcp.cli", "mcp.cli.app"),
     ("mcp.server.lowlevel.server", "mcp.server._http.app"),
     ("mcp.server.mcpserver._serving", "mcp.server._http.sse_app"),
     ("mcp.server.lowlevel.server", "mcp.server._serve"),

@@ -122,6 +122,15 @@ class FileCodec:
             logger.error("Keeping the request-state keys that were read before: %s", reason)
 
 
+def read_key_file(path: str | os.PathLike[str]) -> str:
+    """Return the text of a file of keys.
+
+    Raises:
+        ValueError: It cannot be read.
+    """
+    return _read(os.fspath(path))[2]
+
+
 def _read(path: str) -> tuple[_Signature, bool, str]:
     """Return what a file looked like when it was read, whether it had only just changed, and its text."""
     try:

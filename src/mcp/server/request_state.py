@@ -59,6 +59,8 @@ _NON_STRING: Final = "non-string requestState"
 _CODEC_ERROR: Final = "codec error"
 _PRINCIPAL_ERROR: Final = "principal binding error"
 _LARGE_STATE: Final = 64 * 1024
+KEYS_VARIABLE: Final = "MCP_REQUEST_STATE_KEYS"
+"""The environment variable that keys are read from where no other one is named."""
 DEFAULT_TOKEN_LIMIT: Final = 64 * 1024
 """How long a token may be, in bytes, before its state is parked."""
 _LEAST_TOKEN_LIMIT: Final = 512
@@ -186,7 +188,7 @@ class RequestStateSecurity:
         return cls(codec=EphemeralRequestStateCodec(), ttl=ttl, audience=audience, single_use=single_use)
 
     @classmethod
-    def from_env(cls, name: str = "MCP_REQUEST_STATE_KEYS", **options: Unpack[RequestStateOptions]) -> Self:
+    def from_env(cls, name: str = KEYS_VARIABLE, **options: Unpack[RequestStateOptions]) -> Self:
         """Return a policy whose keys are in an environment variable, separated by commas or white space.
 
         Args:
