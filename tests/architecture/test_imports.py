@@ -65,6 +65,7 @@ DOORS: set[tuple[str, str]] = {
     # Few servers have extensions, or ask older clients what their handlers return.
     ("mcp.server._handle", "mcp.server._bridge"),
     ("mcp.server.mcpserver.server", "mcp.server.mcpserver._extensions"),
+    ("mcp.server.mcpserver._function", "mcp.server.mcpserver._resume"),
     # Only what runs in a thread needs it.
     ("mcp.server.mcpserver.context", "anyio.from_thread"),
     ("mcp.client._connect", "mcp.client._http.asgi"),

@@ -478,7 +478,8 @@ async def test_a_modern_client_cannot_be_asked_in_the_middle_of_a_call() -> None
                 await peer.call(name)
             assert caught.value.message == (
                 "Cannot send 'elicitation/create': this transport context has no back-channel for server-initiated "
-                "requests."
+                "requests. Register the function with resumable=True, or give it a parameter with a resolver "
+                "(Resolve), or return an InputRequiredResult."
             )
 
 

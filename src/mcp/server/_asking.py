@@ -132,15 +132,19 @@ class Record:
         changed: How often an answer was discarded, because it was to another question.
         refused: How often a first answer could not be used.
         warned: Whether the log has a warning about a question that keeps changing.
+        once: What `ctx.once` has recorded.
+        places: Where in a resumable body a question was asked.
     """
 
-    __slots__ = ("answers", "asked", "changed", "refused", "warned")
+    __slots__ = ("answers", "asked", "changed", "once", "places", "refused", "warned")
 
     def __init__(self, *, warned: bool = False) -> None:
         self.asked: dict[str, str] = {}
         self.answers: dict[str, Answer] = {}
         self.changed: dict[str, int] = {}
         self.refused: dict[str, int] = {}
+        self.once: dict[str, Any] = {}
+        self.places: dict[str, str] = {}
         self.warned = warned
 
 

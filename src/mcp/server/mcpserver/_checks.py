@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerMiddleware
+from mcp.server.mcpserver._signature import read_signature
+from mcp.server.mcpserver.exceptions import InvalidSignature
+from mcp.server.mcpserver.resolve.plan import find_resolved_parameters
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import InMemorySubscriptionBus, SubscriptionBus
 from mcp_types.methods import CacheableMethod
@@ -111,3 +114,33 @@ def private_hints(cache_hints: Mapping[CacheableMethod, CacheHint] | None) -> di
         method: dataclasses.replace(hint, scope="private") if type(hint) is CacheHint else hint
         for method, hint in (cache_hints or {}).items()
     }
+
+
+def check_static(fn: Callable[..., Any], uri: str, resumable: bool) -> None:
+    """Refuse functions that a URI without variables cannot serve.
+
+    Raises:
+        ValueError: The function has parameters or wants a `Context`.
+        InvalidSignature: It has resolvers, or is to ask in the middle of its body.
+    """
+    prefix = f"Resource {uri!r} has no URI template variables, but the handler declares"
+    if resumable:
+        raise InvalidSignature(
+            f"Resource {uri!r} has no URI template variables, and only templates can be registered with resumable=True."
+        )
+    if find_resolved_parameters(fn):
+        raise InvalidSignature(
+            f"{prefix} Resolve(...) parameters. Resolvers for static resources are not supported. "
+            "Add a template variable to the URI or remove the parameters."
+        )
+    signature = read_signature(fn, strict=False)
+    if signature.context_kwarg is not None:
+        raise ValueError(
+            f"{prefix} a Context parameter. Context injection for static resources is not supported. "
+            "Add a template variable to the URI or remove the Context parameter."
+        )
+    if signature.parameters:
+        names = ", ".join(sorted(repr(parameter.name) for parameter in signature.parameters))
+        raise ValueError(
+            f"{prefix} parameters {{{names}}}. Add matching {{...}} variables to the URI or remove the parameters."
+        )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import anyio
 
 import mcp_types as types
+from mcp.server._asking import AskLater, AskNow
 from mcp.server.mcpserver._invoke import invoke
 from mcp.server.mcpserver._signature import Arguments, build_arguments, read_signature
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolTimeoutError
 from mcp.server.mcpserver.resolve.annotations import find_markers
-from mcp.server.mcpserver.resolve.plan import OwnerKind, two_channels
+from mcp.server.mcpserver.resolve.plan import OwnerKind, check_resumable, two_channels
 from mcp.server.mcpserver.resolve.run import (
     ResolvedArguments,
     ResolveError,
@@ -39,6 +41,7 @@ class Function:
         strict: Whether parameters that can only be passed by position are refused.
         refuse_unknown: Whether arguments that the function does not have are refused; else they are ignored.
         timeout: How many seconds the function may take. What its resolvers wait for does not count.
+        resumable: Whether it asks in the middle of its body, which runs again when the answers come.
 
     Raises:
         ValueError: The timeout is no positive number.
@@ -59,6 +62,7 @@ class Function:
         "owner_kind",
         "owner_name",
         "plan",
+        "resumable",
         "timeout",
     )
 
@@ -73,6 +77,7 @@ class Function:
         strict: bool = True,
         refuse_unknown: bool = False,
         timeout: float | None = None,
+        resumable: bool = False,
     ) -> None:
         if timeout is not None and not 0 < timeout < math.inf:
             raise ValueError(f"timeout of {owner_kind} {owner_name!r} must be a positive number of seconds: {timeout}")
@@ -87,11 +92,14 @@ class Function:
         self.context_kwarg = signature.context_kwarg
         self.hints = signature.hints
         self.timeout = timeout
+        self.resumable = resumable
         self.arguments: Arguments = build_arguments(signature, parse_json=parse_json, refuse_unknown=refuse_unknown)
         self.plan: ResolvePlan | None = None
         if resolved:
             names = {parameter.name for parameter in signature.parameters}
             self.plan = build_plan(fn, owner_kind=owner_kind, owner_name=owner_name, argument_names=names)
+        if resumable:
+            check_resumable(fn, owner_kind, owner_name, self.is_async, self.context_kwarg)
         self.is_plain = not self.needs_context and timeout is None
 
     @property
@@ -119,6 +127,8 @@ class Function:
         if plan is None:
             if self.context_kwarg is not None:
                 values[self.context_kwarg] = context
+            if self.resumable:
+                return await self._resume(values, context, None, for_wire)
             return await self._invoke(values)
         injected = await plan.fill(values, context, context.max_answer_retries)
         if not isinstance(injected, ResolvedArguments):
@@ -126,11 +136,26 @@ class Function:
         values.update(injected)
         if self.context_kwarg is not None:
             values[self.context_kwarg] = context
+        if self.resumable:
+            return await self._resume(values, context, injected.ask, for_wire)
         try:
             result = await self._invoke(values)
         except UrlElicitationRequiredError as error:
             injected.attach_answers(error)  # the next round need not ask for them again
             raise
+        if isinstance(result, types.InputRequiredResult):
+            raise ResolveError(two_channels(self.owner_kind, self.owner_name))
+        return result
+
+    async def _resume(
+        self, values: Mapping[str, Any], context: Context[Any, Any], ask: AskNow | AskLater | None, for_wire: bool
+    ) -> Any:
+        from mcp.server.mcpserver._resume import run_resumable
+
+        owner = f"{self.owner_kind} {self.owner_name!r}"
+        result = await run_resumable(context, ask, owner, partial(self._invoke, values))
+        if isinstance(result, AskLater):
+            return as_wire(result) if for_wire else as_result(result)
         if isinstance(result, types.InputRequiredResult):
             raise ResolveError(two_channels(self.owner_kind, self.owner_name))
         return result

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 import mcp_types as types
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.lowlevel.server import LifespanResultT, Server
+from mcp.server.mcpserver._checks import check_static
 from mcp.server.mcpserver._handlers import Handlers
 from mcp.server.mcpserver._resource_contents import read_contents
 from mcp.server.mcpserver._resource_security import ResourceSecurity
-from mcp.server.mcpserver._signature import read_signature
 from mcp.server.mcpserver.context import Context
-from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.prompts.base import Prompt
 from mcp.server.mcpserver.prompts.manager import PromptManager
-from mcp.server.mcpserver.resolve.plan import find_resolved_parameters
 from mcp.server.mcpserver.resources.base import Resource
 from mcp.server.mcpserver.resources.resource_manager import ResourceManager
 from mcp.server.mcpserver.resources.types import FunctionResource
@@ -61,6 +59,7 @@ class Registrations(Generic[LifespanResultT]):
         strict_arguments: bool | None = None,
         text_copy: bool = True,
         timeout: float | None = None,
+        resumable: bool = False,
     ) -> None:
         """Register a function as a tool. See `tool` for the arguments."""
         tool = Tool.from_function(
@@ -75,6 +74,7 @@ class Registrations(Generic[LifespanResultT]):
             strict_arguments=self._strict_arguments if strict_arguments is None else strict_arguments,
             text_copy=text_copy,
             timeout=timeout,
+            resumable=resumable,
         )
         self._tool_manager.registry.add(tool.name, tool)
 
@@ -110,6 +110,7 @@ class Registrations(Generic[LifespanResultT]):
         strict_arguments: bool | None = None,
         text_copy: bool = True,
         timeout: float | None = None,
+        resumable: bool = False,
     ) -> Callable[[CallableT], CallableT]: ...
 
     def tool(
@@ -125,6 +126,7 @@ class Registrations(Generic[LifespanResultT]):
         strict_arguments: bool | None = None,
         text_copy: bool = True,
         timeout: float | None = None,
+        resumable: bool = False,
     ) -> CallableT | Callable[[CallableT], CallableT]:
         """Register the decorated function as a tool: `@mcp.tool`, or `@mcp.tool(...)` to say more about it.
 
@@ -141,6 +143,9 @@ class Registrations(Generic[LifespanResultT]):
             text_copy: Whether the content repeats the structured output as text, for clients that read nothing else.
             timeout: How many seconds the function may take; then the call is a tool error. An async function is
                 cancelled, a sync one is left behind in its thread. What resolvers wait for does not count.
+            resumable: Whether the function asks in the middle of its body (`await ctx.elicit(...)`). On modern
+                connections it then runs again from its start when an answer comes, so what stands before a question may
+                run again; `await ctx.once(...)` keeps an effect from being repeated.
         """
         if callable(name):
             self.add_tool(name)
@@ -159,6 +164,7 @@ class Registrations(Generic[LifespanResultT]):
                 strict_arguments=strict_arguments,
                 text_copy=text_copy,
                 timeout=timeout,
+                resumable=resumable,
             )
             return fn
 
@@ -209,6 +215,8 @@ class Registrations(Generic[LifespanResultT]):
         title: str | None = None,
         description: str | None = None,
         icons: list[types.Icon] | None = None,
+        *,
+        resumable: bool = False,
     ) -> Callable[[CallableT], CallableT]: ...
 
     def prompt(
@@ -217,6 +225,8 @@ class Registrations(Generic[LifespanResultT]):
         title: str | None = None,
         description: str | None = None,
         icons: list[types.Icon] | None = None,
+        *,
+        resumable: bool = False,
     ) -> CallableT | Callable[[CallableT], CallableT]:
         """Register the decorated function as a prompt: `@mcp.prompt`, or `@mcp.prompt(...)` to say more about it.
 
@@ -225,13 +235,14 @@ class Registrations(Generic[LifespanResultT]):
             title: A name for people.
             description: What it is for; the docstring by default.
             icons: Icons.
+            resumable: Whether the function asks in the middle of its body; see `tool`.
         """
         if callable(name):
             self.add_prompt(Prompt.from_function(name))
             return name
 
         def decorator(fn: CallableT) -> CallableT:
-            self.add_prompt(Prompt.from_function(fn, name, title, description, icons))
+            self.add_prompt(Prompt.from_function(fn, name, title, description, icons, resumable=resumable))
             return fn
 
         return decorator
@@ -287,6 +298,7 @@ class Registrations(Generic[LifespanResultT]):
         annotations: types.Annotations | None = None,
         meta: dict[str, Any] | None = None,
         security: ResourceSecurity | None = None,
+        resumable: bool = False,
     ) -> Callable[[CallableT], CallableT]:
         """Register the decorated function as a resource, or as a template if the URI has `{variables}`.
 
@@ -300,6 +312,7 @@ class Registrations(Generic[LifespanResultT]):
             annotations: For whom and how important it is.
             meta: The `_meta` of its listing and of its contents.
             security: The checks on the values of template variables; the server's by default.
+            resumable: Whether a template's function asks in the middle of its body; see `tool`.
         """
         if callable(uri):
             raise TypeError(_RESOURCE_MISUSED)
@@ -311,10 +324,10 @@ class Registrations(Generic[LifespanResultT]):
             if is_template:
                 guard = self._resource_security if security is None else security
                 self._resource_manager.add_template(
-                    fn, uri, name, title, description, mime_type, icons, annotations, meta, guard
+                    fn, uri, name, title, description, mime_type, icons, annotations, meta, guard, resumable=resumable
                 )
             else:
-                check_static(fn, uri)
+                check_static(fn, uri, resumable)
                 self.add_resource(
                     FunctionResource.from_function(
                         fn, uri, name, title, description, mime_type, icons, annotations, meta
@@ -359,29 +372,3 @@ class Registrations(Generic[LifespanResultT]):
             return fn
 
         return decorator
-
-
-def check_static(fn: Callable[..., Any], uri: str) -> None:
-    """Refuse functions that a URI without variables cannot serve.
-
-    Raises:
-        ValueError: The function has parameters or wants a `Context`.
-        InvalidSignature: It has resolvers.
-    """
-    prefix = f"Resource {uri!r} has no URI template variables, but the handler declares"
-    if find_resolved_parameters(fn):
-        raise InvalidSignature(
-            f"{prefix} Resolve(...) parameters. Resolvers for static resources are not supported. "
-            "Add a template variable to the URI or remove the parameters."
-        )
-    signature = read_signature(fn, strict=False)
-    if signature.context_kwarg is not None:
-        raise ValueError(
-            f"{prefix} a Context parameter. Context injection for static resources is not supported. "
-            "Add a template variable to the URI or remove the Context parameter."
-        )
-    if signature.parameters:
-        names = ", ".join(sorted(repr(parameter.name) for parameter in signature.parameters))
-        raise ValueError(
-            f"{prefix} parameters {{{names}}}. Add matching {{...}} variables to the URI or remove the parameters."
-        )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, cast
 
-from pydantic import BaseModel
 from typing_extensions import TypeVar as DefaultTypeVar
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
-from mcp.server.elicitation import ElicitationResult, UrlElicitationResult, elicit_url, elicit_with_validation
 from mcp.server.lowlevel.helper_types import ReadResourceContents
+from mcp.server.mcpserver._asking_context import AskingContext, Journal
 from mcp.server.session import ServerSession
 from mcp.shared._deprecated import deprecated
 from mcp.shared.exceptions import MCPDeprecationWarning
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 LifespanContextT = DefaultTypeVar("LifespanContextT", default=dict[str, Any])
 RequestT = DefaultTypeVar("RequestT", default=Any)
-ElicitSchemaModelT = TypeVar("ElicitSchemaModelT", bound=BaseModel)
 
 InputParams: TypeAlias = types.CallToolRequestParams | types.GetPromptRequestParams | types.ReadResourceRequestParams
 """The params that can carry the answers of a multi-round-trip request."""
@@ -70,7 +68,7 @@ class ChangePublisher(Protocol):
     async def publish(self, event: ServerEvent) -> None: ...
 
 
-class Context(Generic[LifespanContextT, RequestT]):
+class Context(AskingContext, Generic[LifespanContextT, RequestT]):
     """One request, for the function that serves it.
 
     A parameter annotated `Context` receives it and stays invisible to the client:
@@ -91,7 +89,7 @@ class Context(Generic[LifespanContextT, RequestT]):
         subscriptions: The bus on which changes are announced; `None` announces nothing.
     """
 
-    __slots__ = ("_input_params", "_mcp_server", "_request_context", "_subscriptions")
+    __slots__ = ("_input_params", "_journal", "_mcp_server", "_request_context", "_subscriptions")
 
     def __init__(
         self,
@@ -105,6 +103,7 @@ class Context(Generic[LifespanContextT, RequestT]):
         self._mcp_server = mcp_server
         self._input_params = input_params
         self._subscriptions = subscriptions
+        self._journal: Journal | None = None
 
     # The request
 
@@ -175,22 +174,6 @@ class Context(Generic[LifespanContextT, RequestT]):
     def request_state(self) -> str | None:
         """The state that an earlier round returned, verified and in plain text; `None` on the first round."""
         return None if self._input_params is None else self._input_params.request_state
-
-    async def elicit(self, message: str, schema: type[ElicitSchemaModelT]) -> ElicitationResult[ElicitSchemaModelT]:
-        """Ask the user to fill in a form, in the middle of this request (legacy connections only).
-
-        Raises:
-            NoBackChannelError: The connection has no way to ask; return an `InputRequiredResult` or use a resolver.
-        """
-        return await elicit_with_validation(self.session, message, schema, self.request_context.request_id)
-
-    async def elicit_url(self, message: str, url: str, elicitation_id: str) -> UrlElicitationResult:
-        """Ask the user to open a URL, in the middle of this request (legacy connections only).
-
-        Raises:
-            NoBackChannelError: The connection has no way to ask; return an `InputRequiredResult`.
-        """
-        return await elicit_url(self.session, message, url, elicitation_id, self.request_context.request_id)
 
     # Resources and changes
 

@@ -119,6 +119,8 @@ class Prompt(BaseModel):
         description: str | None = None,
         icons: list[types.Icon] | None = None,
         context_kwarg: str | None = None,
+        *,
+        resumable: bool = False,
     ) -> Prompt:
         """Make a prompt of a function.
 
@@ -129,13 +131,21 @@ class Prompt(BaseModel):
             description: What it is for; the function's docstring by default.
             icons: Icons.
             context_kwarg: The parameter that receives the `Context`; found by its annotation by default.
+            resumable: Whether the function asks in the middle of its body; see `MCPServer.tool`.
 
         Raises:
             ValueError: There is no name.
             InvalidSignature: The function cannot be called as it is written.
         """
         prompt_name = name_for(fn, name)
-        function = Function(fn, owner_kind="prompt", owner_name=prompt_name, context_kwarg=context_kwarg, strict=False)
+        function = Function(
+            fn,
+            owner_kind="prompt",
+            owner_name=prompt_name,
+            context_kwarg=context_kwarg,
+            strict=False,
+            resumable=resumable,
+        )
         arguments = [
             PromptArgument(name=parameter.wire_name, description=parameter.description, required=parameter.required)
             for parameter in function.arguments.parameters

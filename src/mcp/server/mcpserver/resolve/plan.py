@@ -178,6 +178,26 @@ def two_channels(owner_kind: OwnerKind, owner_name: str) -> str:
     )
 
 
+def check_resumable(
+    fn: Callable[..., Any], owner_kind: OwnerKind, owner_name: str, is_async: bool, context_kwarg: str | None
+) -> None:
+    """Refuse a function that cannot be suspended.
+
+    Raises:
+        InvalidSignature: It runs in a thread, has nothing to ask with, or declares that it asks in another way.
+    """
+    who = f"{_OWNERS[owner_kind]} {owner_name!r} is registered with resumable=True"
+    if not is_async:
+        raise InvalidSignature(f"{who}, and a function that runs in a thread cannot be suspended: write `async def`")
+    if context_kwarg is None:
+        raise InvalidSignature(f"{who}, and asks with a Context that it does not take: add a parameter `ctx: Context`")
+    if returns_input_required(fn):
+        raise InvalidSignature(
+            f"{who} and may return an InputRequiredResult; its questions are either asked with `await ctx.elicit(...)` "
+            "or returned, not both"
+        )
+
+
 class _Walk:
     """Visits resolvers depth first, each once."""
 

@@ -10,7 +10,7 @@ import anyio
 import mcp_types as types
 from mcp._protocol.codec import WireResult, encode_input_request
 from mcp._protocol.era import MODERN, era_of
-from mcp.server._asking import Ask, AskLater, AskNow, Record, Unanswered, carry_state, with_advice
+from mcp.server._asking import AskLater, AskNow, Record, Unanswered, carry_state, with_advice
 from mcp.server.elicitation import (
     AcceptedElicitation,
     AcceptedUrlElicitation,
@@ -51,16 +51,21 @@ class ResolvedArguments(dict[str, Any]):
 
     __slots__ = ("_ask",)
 
-    def __init__(self, values: Mapping[str, Any], ask: Ask | None) -> None:
+    def __init__(self, values: Mapping[str, Any], ask: AskNow | AskLater | None) -> None:
         super().__init__(values)
         self._ask = ask
+
+    @property
+    def ask(self) -> AskNow | AskLater | None:
+        """What the questions were put to; `None` if there were none."""
+        return self._ask
 
     def attach_answers(self, error: UrlElicitationRequiredError) -> None:
         """Let the answers that were used travel with the questions that the exception becomes.
 
         Call it with an exception that the function itself raised, so that the next round need not ask them again.
         """
-        _attach(self._ask, error)
+        attach(self._ask, error)
 
 
 class ResolvePlan:
@@ -126,13 +131,32 @@ class ResolvePlan:
         try:
             await run.drive(self._roots)
         except UrlElicitationRequiredError as error:
-            _attach(run.ask, error)
+            attach(run.ask, error)
             raise
         ask = run.ask
         if isinstance(ask, AskLater) and ask.pending:
             return ask
         values = {name: run.inject(source) for name, source in self._graph.parameters.items()}
         return ResolvedArguments(values, ask)
+
+
+def find_way(context: Context[Any, Any], max_answer_retries: int, asker: str = "resolver") -> AskNow | AskLater:
+    """Find out how a request's client is asked.
+
+    Args:
+        context: The request.
+        max_answer_retries: How often a question is asked again after an answer that cannot be used.
+        asker: What the keys of questions name, for error texts.
+
+    Raises:
+        ValueError: There is no request.
+    """
+    scope = context.request_context.session.scope
+    if scope.era is not MODERN:
+        return AskNow(scope.ask, scope.client, max_answer_retries, asker)
+    record = Record() if scope.state_is_record is False else load_record(context.request_state)
+    scope.state_is_record = True  # such a call has no other state of its own
+    return AskLater(record, context.input_responses, scope.client.capabilities, max_answer_retries)
 
 
 def as_result(ask: AskLater) -> types.InputRequiredResult:
@@ -222,7 +246,7 @@ class _Run:
         context: Context[Any, Any],
         max_answer_retries: int,
     ) -> None:
-        self.ask: Ask | None = None
+        self.ask: AskNow | AskLater | None = None
         self._arguments = arguments
         self._context = context
         self._max_answer_retries = max_answer_retries
@@ -293,18 +317,13 @@ class _Run:
                 ready.append(dependent)
         return ready
 
-    def _find_way(self, key: str) -> Ask:
+    def _find_way(self, key: str) -> AskNow | AskLater:
         try:
-            scope = self._context.request_context.session.scope
+            return find_way(self._context, self._max_answer_retries)
         except ValueError:
             raise ToolError(
                 f"Resolver {key!r} asks the client a question, which takes a request; outside of one there is no client"
             ) from None
-        if scope.era is not MODERN:
-            return AskNow(scope.ask, scope.client, self._max_answer_retries)
-        record = Record() if scope.state_is_record is False else load_record(self._context.request_state)
-        scope.state_is_record = True  # a call that has resolvers has no other state of its own
-        return AskLater(record, self._context.input_responses, scope.client.capabilities, self._max_answer_retries)
 
     def _fetch(self, source: Source) -> Any:
         match source:
@@ -338,7 +357,8 @@ def _is_form(value: object) -> bool:
     return isinstance(value, AcceptedElicitation)
 
 
-def _attach(ask: Ask | None, error: UrlElicitationRequiredError) -> None:
-    if isinstance(ask, AskLater) and ask.record.answers:
+def attach(ask: AskNow | AskLater | None, error: UrlElicitationRequiredError) -> None:
+    """Let what was learned travel with the questions that the exception becomes."""
+    if isinstance(ask, AskLater) and (ask.record.answers or ask.record.once):
         ask.record.asked = {}
         carry_state(error, dump_record(ask.record))

@@ -30,6 +30,10 @@ def dump_record(record: Record) -> str:
         members["refused"] = record.refused
     if record.warned:
         members["warned"] = True
+    if record.once:
+        members["once"] = record.once
+    if record.places:
+        members["places"] = record.places
     text = dumps(members).decode("utf-8")
     if len(text) > _LARGE:
         logger.warning(
@@ -56,6 +60,8 @@ def load_record(state: str | None) -> Record:
     for key, pair in _items(members, "answers"):
         if _is_answer(pair):
             record.answers[key] = Answer(pair[0], wire=pair[1])
+    record.once.update(_items(members, "once"))
+    record.places.update((key, place) for key, place in _items(members, "places") if isinstance(place, str))
     for counts, name in ((record.changed, "changed"), (record.refused, "refused")):
         counts.update((key, count) for key, count in _items(members, name) if type(count) is int)
     return record

@@ -66,6 +66,8 @@ class ResourceManager:
         annotations: types.Annotations | None = None,
         meta: dict[str, Any] | None = None,
         security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
+        *,
+        resumable: bool = False,
     ) -> ResourceTemplate:
         """Register a function under a pattern and return the template that has this pattern now."""
         template = ResourceTemplate.from_function(
@@ -79,6 +81,7 @@ class ResourceManager:
             annotations=annotations,
             meta=meta,
             security=security,
+            resumable=resumable,
         )
         return self.templates.add(uri_template, template)
 

@@ -83,6 +83,8 @@ class ResourceTemplate(BaseModel):
         meta: dict[str, Any] | None = None,
         context_kwarg: str | None = None,
         security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
+        *,
+        resumable: bool = False,
     ) -> ResourceTemplate:
         """Make a template of a function whose parameters are the pattern's variables.
 
@@ -98,6 +100,7 @@ class ResourceTemplate(BaseModel):
             meta: The `_meta` of its listing and of its contents.
             context_kwarg: The parameter that receives the `Context`; found by its annotation by default.
             security: The checks on the values of its variables.
+            resumable: Whether the function asks in the middle of its body; see `MCPServer.tool`.
 
         Raises:
             ValueError: The pattern's variables and the function's parameters differ, or there is no name.
@@ -111,6 +114,7 @@ class ResourceTemplate(BaseModel):
             owner_name=template_name,
             context_kwarg=context_kwarg,
             parse_json=False,
+            resumable=resumable,
         )
         _match_parameters(parsed, function)
         fields_set = {"uri_template", "name"}

@@ -88,6 +88,7 @@ class Tool(BaseModel):
         strict_arguments: bool = False,
         text_copy: bool = True,
         timeout: float | None = None,
+        resumable: bool = False,
     ) -> Tool:
         """Make a tool of a function.
 
@@ -105,6 +106,7 @@ class Tool(BaseModel):
             text_copy: Whether the content repeats the structured output as text, for models that read nothing else.
             timeout: How many seconds the function may take. A sync function that takes longer is left behind in its
                 thread. The time that resolvers wait for answers does not count.
+            resumable: Whether the function asks in the middle of its body; see `MCPServer.tool`.
 
         Raises:
             ValueError: There is no name, or the timeout is no positive number.
@@ -119,6 +121,7 @@ class Tool(BaseModel):
             context_kwarg=context_kwarg,
             refuse_unknown=strict_arguments,
             timeout=timeout,
+            resumable=resumable,
         )
         annotation = function.hints.get("return", inspect.Signature.empty)
         output = Output(function.name, annotation, structured_output, text_copy=text_copy)
