@@ -18,11 +18,11 @@ from mcp.server.redis import RedisEventStore, RedisSubscriptionBus
 from mcp.server.streamable_http import EventMessage
 from mcp.server.subscriptions import ResourceUpdated, ServerEvent, ToolsListChanged
 from mcp.shared.exceptions import MCPError
-from mcp.stores import RedisStore, Store, StoreError
+from mcp.stores import RecordStore, RedisStore, Store, StoreError
 from mcp.types import JSONRPCNotification
 from tests.external.redis_server import RedisServer, client_of
 from tests.server.test_single_use import REPLAYED, Provisioner, refused, tallied_log
-from tests.stores.promises import LONG, PROMISES
+from tests.stores.promises import LONG, PROMISES, RECORD_PROMISES
 
 KEY = "k" * 32
 CHANGE = ResourceUpdated("note://1")
@@ -75,6 +75,14 @@ async def test_it_keeps_the_promises_of_every_store(
         await promise(store)
 
 
+@pytest.mark.parametrize("promise", RECORD_PROMISES, ids=lambda promise: promise.__name__)
+async def test_it_keeps_the_promises_about_records(
+    server: RedisServer, promise: Callable[[RecordStore], Awaitable[None]]
+) -> None:
+    async with store_at(server, prefix=f"{promise.__name__}:") as store:
+        await promise(store)
+
+
 async def test_a_client_of_the_application_does_as_well(server: RedisServer) -> None:
     client = client_of(server.url)
     store = RedisStore(client, prefix="own:")
@@ -116,7 +124,7 @@ class Twice:
         self._client = client_of(url)
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
-        if args[0] == "SET":
+        if args[0] in ("SET", "EVAL"):
             await self._client.execute_command(*args, **options)
         return await self._client.execute_command(*args, **options)
 
@@ -129,6 +137,11 @@ async def test_a_client_that_tries_again_by_itself_is_still_first(server: RedisS
     store = RedisStore(client, prefix="twice:")
     assert await store.add_once("key", LONG) is True
     assert await store.add_once("key", LONG) is False
+    assert await store.add_record("record", "one", None) is True
+    seen = await store.get_record("record")
+    assert seen is not None
+    assert await store.change_record(seen, "two", None) is True
+    assert await store.get_record("record") == (seen.name, 1, "two")
     await client.aclose()
 
 

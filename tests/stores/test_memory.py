@@ -11,15 +11,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mcp.stores import MemoryStore, Store, StoreError
+from mcp.stores import MemoryStore, RecordStore, Store, StoreError
 from tests.server.boundaries import run
-from tests.stores.promises import LONG, PROMISES
+from tests.stores.promises import LONG, PROMISES, RECORD_PROMISES
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
 async def test_it_keeps_the_promises_of_every_store(promise: Callable[[Store], Awaitable[None]]) -> None:
     with anyio.fail_after(5):
         await promise(MemoryStore())
+
+
+@pytest.mark.parametrize("promise", RECORD_PROMISES, ids=lambda promise: promise.__name__)
+async def test_it_keeps_the_promises_about_records(promise: Callable[[RecordStore], Awaitable[None]]) -> None:
+    with anyio.fail_after(5):
+        await promise(MemoryStore())
+
+
+async def test_it_holds_so_many_records_and_no_more() -> None:
+    store = MemoryStore(max_entries=1)
+    await store.add_record("one", "x", None)
+    with pytest.raises(StoreError, match=r"^a MemoryStore already has 1 records: raise max_entries$"):
+        await store.add_record("two", "x", None)
 
 
 def at(store: MemoryStore, now: float) -> MemoryStore:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from mcp.stores.store import StoreError
+from mcp.stores.store import Record, StoreError
 
 _SLACK: Final = 1024
 """How many outdated notes about ends are let lie before they are swept out."""
@@ -37,8 +37,10 @@ class MemoryStore:
         self._entries: dict[str, tuple[bytes, float]] = {}
         # Ends, soonest first. A note whose entry was replaced or taken is outdated and counts for nothing.
         self._ends: list[tuple[float, str]] = []
+        self._records: dict[str, tuple[Record, float | None]] = {}
         self._lock = threading.Lock()
         self._clock: Callable[[], float] = time.monotonic
+        self._wall_clock: Callable[[], float] = time.time
 
     def __len__(self) -> int:
         """Return the number of entries whose time is not over."""
@@ -86,6 +88,52 @@ class MemoryStore:
                 return False
             self._set(key, b"", now + ttl)
             return True
+
+    async def add_record(self, name: str, text: str, expires: float | None) -> bool:
+        """Add a record of revision 0; return whether there was none of that name.
+
+        Raises:
+            StoreError: There are more than the store may hold.
+        """
+        with self._lock:
+            if self._record(name) is not None:
+                return False
+            if len(self._records) >= self._max_entries:
+                raise StoreError(f"a MemoryStore already has {self._max_entries} records: raise max_entries")
+            self._records[name] = Record(name, 0, text), expires
+            return True
+
+    async def get_record(self, name: str) -> Record | None:
+        """Return a record; `None` if there is none."""
+        with self._lock:
+            return self._record(name)
+
+    async def change_record(self, seen: Record, text: str, expires: float | None) -> bool:
+        """Change a record and count its revision; return whether it was still the one that was seen."""
+        with self._lock:
+            found = self._record(seen.name)
+            if found is None or found.revision != seen.revision:
+                return False
+            self._records[seen.name] = Record(seen.name, found.revision + 1, text), expires
+            return True
+
+    async def list_records(self, prefix: str) -> list[Record]:
+        """Return the records whose names begin so, in the order of their names."""
+        with self._lock:
+            found = [self._record(name) for name in sorted(self._records) if name.startswith(prefix)]
+            return [record for record in found if record is not None]
+
+    async def remove_record(self, name: str) -> None:
+        """Remove a record, if there is one."""
+        with self._lock:
+            self._records.pop(name, None)
+
+    def _record(self, name: str) -> Record | None:
+        record, expires = self._records.get(name, (None, None))
+        if expires is not None and expires <= self._wall_clock():
+            del self._records[name]
+            return None
+        return record
 
     def _set(self, key: str, value: bytes, end: float) -> None:
         earlier = self._entries.get(key)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Awaitable
 from typing import Any, Final, Protocol, cast
 from weakref import WeakKeyDictionary
 
 import anyio
 
-from mcp.stores.store import StoreError
+from mcp.stores.store import Record, StoreError
 
 DEFAULT_TIMEOUT: Final = 3.0
 """How many seconds an operation may take."""
@@ -160,9 +161,76 @@ class RedisStore:
         # A client of the application's may have sent the command twice, the first time with success.
         return await self._connections.run("GET", name) == nonce
 
+    async def add_record(self, name: str, text: str, expires: float | None) -> bool:
+        """Add a record of revision 0; return whether there was none of that name."""
+        return await self._script(_ADD_RECORD, name, text, _deadline(expires), os.urandom(_NONCE_BYTES)) == 1
+
+    async def get_record(self, name: str) -> Record | None:
+        """Return a record; `None` if there is none."""
+        revision, text = await self._connections.run("HMGET", self._record_key(name), "revision", "text")
+        return None if revision is None else Record(name, int(revision), _string(text))
+
+    async def change_record(self, seen: Record, text: str, expires: float | None) -> bool:
+        """Change a record and count its revision; return whether it was still the one that was seen."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return await self._script(_CHANGE_RECORD, seen.name, text, _deadline(expires), nonce, seen.revision) == 1
+
+    async def list_records(self, prefix: str) -> list[Record]:
+        """Return the records whose names begin so, in the order of their names."""
+        start = len(self._record_key(""))
+        pattern = re.sub(r"([\\?*\[\]])", r"\\\1", self._record_key(prefix)) + "*"
+        names: set[str] = set()
+        cursor = 0
+        while True:
+            cursor, keys = await self._connections.run("SCAN", cursor, "MATCH", pattern, "COUNT", 1000)
+            names.update(_string(key)[start:] for key in keys)
+            if not int(cursor):
+                break
+        found = [await self.get_record(name) for name in sorted(names)]
+        return [record for record in found if record is not None]
+
+    async def remove_record(self, name: str) -> None:
+        """Remove a record, if there is one."""
+        await self._connections.run("DEL", self._record_key(name))
+
+    def _record_key(self, name: str) -> str:
+        return f"{self._prefix}record:{name}"
+
+    async def _script(self, script: str, name: str, *arguments: Any) -> Any:
+        return await self._connections.run("EVAL", script, 1, self._record_key(name), *arguments)
+
     async def aclose(self) -> None:
         """Close the connections that the store made for the running event loop."""
         await self._connections.aclose()
+
+
+# Who changed a record last is written into it, so that a command which was sent twice knows itself.
+_WRITE: Final = """
+redis.call('HSET', KEYS[1], 'revision', revision, 'text', ARGV[1], 'by', ARGV[3])
+if ARGV[2] == '' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIREAT', KEYS[1], ARGV[2]) end
+return 1
+"""
+_ADD_RECORD: Final = f"""
+local by = redis.call('HGET', KEYS[1], 'by')
+if by then return by == ARGV[3] and 1 or 0 end
+local revision = 0
+{_WRITE}
+"""
+_CHANGE_RECORD: Final = f"""
+local seen = redis.call('HMGET', KEYS[1], 'revision', 'by')
+if seen[2] == ARGV[3] then return 1 end
+if seen[1] ~= ARGV[4] then return 0 end
+local revision = tonumber(ARGV[4]) + 1
+{_WRITE}
+"""
+
+
+def _deadline(expires: float | None) -> int | str:
+    return "" if expires is None else max(1, round(expires * 1000))
+
+
+def _string(value: bytes | str) -> str:
+    return value if isinstance(value, str) else value.decode()
 
 
 def _milliseconds(seconds: float) -> int:
