@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -11,9 +12,13 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND
 from tests.client.scripted import Scripted, listing, said
+from tests.protocol.test_schema_cost import ROOT, doubling, nested
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 ADD = {"name": "add", "outputSchema": SCHEMA}
+
+
+ERRORS_PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
 
 
 def with_header(name: Any = "Region") -> dict[str, Any]:
@@ -93,6 +98,38 @@ async def test_a_schema_that_cannot_be_used_raises(schema: dict[str, Any]) -> No
     tool = {"name": "add", "outputSchema": schema}
     async with Client(Scripted(tools__list=listing(tool), tools__call=said(structuredContent={}))) as client:
         with pytest.raises(RuntimeError, match=r"^Invalid schema for tool add"):
+            await client.call_tool("add")
+
+
+@pytest.mark.rule("BASE-X-14")
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        (doubling(30), "^Invalid schema for tool add: it has more than 1000000 subschemas"),
+        ({"properties": {"a": {"anyOf": [ROOT, ROOT]}}, "required": ["a"]}, "^Invalid structured content .*too many"),
+        ({"properties": {"a": ROOT}, "required": ["a"]}, "^Invalid structured content .*\"a\" is a required"),
+        ({"patternProperties": {"^(a+)+\\1$": {}}, "additionalProperties": False}, "^Invalid structured content"),
+    ],
+)
+async def test_a_schema_cannot_keep_the_client_busy(schema: dict[str, Any], problem: str) -> None:
+    tool = {"name": "add", "outputSchema": schema}
+    content = nested(40, {"a" * 40 + "!": 1})
+    server = Scripted(tools__list=listing(tool), tools__call=said(structuredContent=content))
+    async with Client(server) as client:
+        with anyio.fail_after(5), pytest.raises(InvalidToolResultError, match=problem):
+            await client.call_tool("add")
+
+
+@pytest.mark.rule("BASE-X-04")
+@pytest.mark.parametrize("dialect", ["draft-04", "draft-06", "draft-07", "2019-09", "2020-12", "draft-03", "next"])
+async def test_the_documentation_says_which_dialects_are_known(dialect: str) -> None:
+    known = dialect in ERRORS_PAGE.read_text()
+    host = "http://json-schema.org/" if dialect.startswith("draft-") else "https://json-schema.org/draft/"
+    schema = {"$schema": f"{host}{dialect}/schema{'#' if dialect.startswith('draft-') else ''}", "required": ["n"]}
+    tool = {"name": "add", "outputSchema": schema}
+    async with Client(Scripted(tools__list=listing(tool), tools__call=said(structuredContent={}))) as client:
+        problem = "^Invalid structured content" if known else f"^Invalid schema for tool add: .*{dialect}"
+        with pytest.raises(RuntimeError, match=problem):
             await client.call_tool("add")
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 import mcp_types as types
 from mcp._protocol.param_headers import emit, find_invalid_x_mcp_header, header_map
+from mcp._protocol.schema_cost import SchemaCost
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +30,7 @@ class InvalidToolResultError(RuntimeError):
 
 
 class _Validator(Protocol):
+    def is_valid(self, instance: Any) -> bool: ...
     def validate(self, instance: Any) -> None: ...
 
 
@@ -36,6 +38,7 @@ class _Validator(Protocol):
 class _ToolFacts:
     output_schema: dict[str, Any] | None
     headers: Mapping[tuple[str, ...], str]
+    cost: SchemaCost | None = None
     validator: _Validator | None = None
 
 
@@ -104,16 +107,21 @@ class ToolSchemas:
         if result.structured_content is None and "structured_content" not in result.model_fields_set:
             text = f"Tool {name} has an output schema but did not return structured content"
             raise InvalidToolResultError(text, result)
-        if facts.validator is None:
+        if facts.validator is None or facts.cost is None:
             try:
+                facts.cost = SchemaCost(facts.output_schema)
                 facts.validator = _compile(facts.output_schema)
             except (ValueError, TypeError, RecursionError) as error:
                 raise InvalidToolResultError(f"Invalid schema for tool {name}: {error}", result) from error
+        if facts.validator.is_valid(result.structured_content):
+            return
+        text = f"Invalid structured content returned by tool {name}"
+        if not facts.cost.can_explain(result.structured_content):
+            raise InvalidToolResultError(f"{text}: there are too many ways in which it does not fit", result)
         try:
             facts.validator.validate(result.structured_content)
         except ValueError as error:
-            text = f"Invalid structured content returned by tool {name}: {error}"
-            raise InvalidToolResultError(text, result) from error
+            raise InvalidToolResultError(f"{text}: {error}", result) from error
 
 
 def _compile(schema: dict[str, Any]) -> _Validator:
