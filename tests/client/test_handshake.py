@@ -335,7 +335,7 @@ async def test_an_answer_may_write_the_number_of_its_request_as_text() -> None:
         await while_answering(session.send_ping(), answer)
 
 
-@pytest.mark.rule("CLIENT-73", "CLIENT-74", "CLIENT-75", "LEG-G-01")
+@pytest.mark.rule("CLIENT-73", "CLIENT-74", "CLIENT-75", "LEG-G-01", "LEG-G-05")
 async def test_progress_comes_in_order_and_before_the_call_returns() -> None:
     heard: list[float] = []
     handled: list[Any] = []

@@ -105,7 +105,7 @@ async def test_a_server_that_was_killed_is_started_again_once_by_those_who_need_
     assert pids[0] != {"result": killed}
 
 
-@pytest.mark.rule("STDIO-S-04", "STDIO-S-06", "LISTEN-D5")
+@pytest.mark.rule("STDIO-S-04", "STDIO-S-06", "LISTEN-D5", "SUB-17")
 async def test_a_watch_listens_again_to_a_server_that_was_started_again() -> None:
     with anyio.fail_after(30):
         async with Client(restarting(child(changing.__file__), 1)) as client:

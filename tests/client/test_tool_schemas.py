@@ -107,7 +107,7 @@ async def test_a_schema_that_cannot_be_used_raises(schema: dict[str, Any]) -> No
     [
         (doubling(30), "^Invalid schema for tool add: it has more than 1000000 subschemas"),
         ({"properties": {"a": {"anyOf": [ROOT, ROOT]}}, "required": ["a"]}, "^Invalid structured content .*too many"),
-        ({"properties": {"a": ROOT}, "required": ["a"]}, "^Invalid structured content .*\"a\" is a required"),
+        ({"properties": {"a": ROOT}, "required": ["a"]}, '^Invalid structured content .*"a" is a required'),
         ({"patternProperties": {"^(a+)+\\1$": {}}, "additionalProperties": False}, "^Invalid structured content"),
     ],
 )
