@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 import anyio
+import anyio.lowlevel
 import pytest
 from anyio.abc import SocketStream
 
@@ -105,6 +106,48 @@ async def test_the_setting_limits_the_opening_of_a_session_too(opening: str) -> 
         async with piped(read_timeout_seconds=0.02) as (session, _):
             with pytest.raises(MCPError, match="timed out"):
                 await (session.initialize() if opening == "initialize" else session.discover())
+
+
+@pytest.mark.rule("LEG-G-05")
+@pytest.mark.parametrize("own", [True, False])
+async def test_a_flood_of_notifications_is_cut_and_named_once(own: bool, caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[float] = []
+    begun, go_on, all_sent = anyio.Event(), anyio.Event(), anyio.Event()
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        begun.set()
+        await go_on.wait()
+        heard.append(progress)
+
+    async def handle(message: Any) -> None:
+        if not own:
+            await on_progress(message.params.progress, None, None)
+
+    async def serve(server: RawServer) -> None:
+        await server.shake_hands()
+        call = await server.request("tools/call")
+        for progress in range(3000):
+            params = {"progressToken": call.request_id if own else "nobody's", "progress": progress}
+            await server.send({"method": "notifications/progress", "params": params})
+            if not progress:
+                await begun.wait()
+        await server.answer(call, {"content": [], "isError": True})
+        all_sent.set()
+
+    async def call(client: Client) -> None:
+        await client.call_tool("add", progress_callback=on_progress)
+
+    with anyio.fail_after(20):
+        async with connected(serve, mode="legacy", message_handler=handle) as (client, _):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(call, client)
+                await all_sent.wait()
+                await anyio.wait_all_tasks_blocked()
+                go_on.set()
+            while len(heard) < 1025:
+                await anyio.lowlevel.checkpoint()
+    assert heard == [0, *range(3000 - 1024, 3000)]
+    assert caplog.text.count("wait to be heard; dropping") == 1
 
 
 @pytest.mark.rule("VER-C-11")

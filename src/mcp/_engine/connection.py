@@ -12,7 +12,14 @@ import anyio
 from anyio.abc import TaskGroup
 
 import mcp_types as types
-from mcp._protocol.jsonrpc import Message, Notification, Request, error_message, notification_message
+from mcp._protocol.jsonrpc import (
+    Message,
+    Notification,
+    Request,
+    error_message,
+    is_request_id,
+    notification_message,
+)
 from mcp._protocol.peer import (
     Answered,
     CancelRequested,
@@ -324,7 +331,7 @@ def progress_owner(notification: Notification) -> types.RequestId | None:
     if notification.method != "notifications/progress":
         return None
     token: Any = (notification.params or {}).get("progressToken")
-    return token if isinstance(token, str | int) else None
+    return token if is_request_id(token) else None
 
 
 def _closed(why: str | None = None) -> MCPError:
@@ -334,15 +341,17 @@ def _closed(why: str | None = None) -> MCPError:
 class _Mailbox:
     """What arrives for one request of ours: notifications, and at last its outcome."""
 
-    __slots__ = ("_event", "_items")
+    __slots__ = ("_dropping", "_event", "_items")
 
     def __init__(self) -> None:
+        self._dropping = False  # one warning is enough until everything has been heard
         self._items: deque[Notification | dict[str, Any] | MCPError] = deque()
         self._event = anyio.Event()
 
     def put(self, item: Notification | dict[str, Any] | MCPError) -> None:
         if len(self._items) >= MAX_UNHEARD and isinstance(item, Notification):
-            if len(self._items) == MAX_UNHEARD:
+            if not self._dropping:
+                self._dropping = True
                 logger.warning("More than %d notifications of one request wait to be heard; dropping some", MAX_UNHEARD)
             self._items.popleft()
         self._items.append(item)
@@ -360,4 +369,5 @@ class _Mailbox:
                     raise item
                 else:
                     return item
+            self._dropping = False
             self._event = anyio.Event()

@@ -38,6 +38,7 @@ class ConnectionLink:
         self._on_fault: OnFault | None = None
         self._notes: deque[Notification | Exception] = deque()
         self._noted = anyio.Event()
+        self._dropping = False  # one warning is enough until everything has been heard
 
     async def __aenter__(self) -> ConnectionLink:
         await self._connection.__aenter__()
@@ -105,7 +106,9 @@ class ConnectionLink:
 
     def _note(self, note: Notification | Exception) -> None:
         if len(self._notes) == MAX_UNHEARD:
-            logger.warning("More than %d notifications wait to be heard; dropping the oldest", MAX_UNHEARD)
+            if not self._dropping:
+                self._dropping = True
+                logger.warning("More than %d notifications wait to be heard; dropping the oldest", MAX_UNHEARD)
             self._notes.popleft()
         self._notes.append(note)
         self._noted.set()
@@ -121,6 +124,7 @@ class ConnectionLink:
                         await self._on_fault(note)
                 elif self._hear is not None:
                     await self._hear(note.method, note.params)
+            self._dropping = False
             self._noted = anyio.Event()
 
 
