@@ -66,7 +66,7 @@ class Connection:
         send: Writes to the pipe.
         on_request: Admits a request of the peer; the work it returns runs in a task of its own.
         on_notification: Takes in a notification of the peer.
-        max_in_flight: How many requests of the peer may run at once; beyond it `wait_for_room` waits.
+        max_in_flight: How many messages of the peer may be worked on at once; beyond it `wait_for_room` waits.
         after_result: Builds a message to send after the result of a request of the peer; `None` for none.
     """
 
@@ -89,7 +89,8 @@ class Connection:
         self._scopes: dict[types.RequestId, anyio.CancelScope] = {}
         self._mailboxes: dict[types.RequestId, _Mailbox] = {}
         self._running = 0  # requests of the peer that have not been answered yet
-        self._asking = 0  # of these, how many wait for the peer
+        self._noting = 0  # notifications of the peer that are still being handled
+        self._asking = 0  # of all these, how many wait for the peer
         self._ended: anyio.Event | None = None  # there while somebody waits for the end of a request of the peer
         self._closed = False
         self._why_closed: str | None = None
@@ -126,7 +127,7 @@ class Connection:
                 scope.cancel()
             self._on_notification(event.notification)
         elif isinstance(event, Refused):
-            self.start(self._send_quietly, event.answer)
+            self._refuse(event.answer)
         else:
             assert isinstance(event, Ignored)
             logger.debug("Ignoring %s", event.reason)
@@ -143,9 +144,14 @@ class Connection:
         assert self._tasks is not None, "enter the connection first"
         self._tasks.start_soon(work, *args)
 
+    def start_note(self, work: Callable[..., Coroutine[Any, Any, None]], *args: object) -> None:
+        """Run what a notification of the peer makes to do, beside the conversation."""
+        self._noting += 1
+        self.start(self._handle_note, work, *args)
+
     async def wait_for_room(self) -> None:
-        """Wait until another request of the peer may start. Requests that wait for the peer itself do not count."""
-        while self._running - self._asking >= self._max_in_flight:
+        """Wait until another message of the peer may make work. What waits for the peer itself does not count."""
+        while self._running + self._noting - self._asking >= self._max_in_flight:
             await self._wait_for_an_end()
 
     async def wait_until_answered(self, request_id: types.RequestId) -> None:
@@ -164,7 +170,7 @@ class Connection:
             work = self._on_request(request)
         except MCPError as error:
             if (answer := self._peer.respond(request_id, error.error)) is not None:
-                self.start(self._send_answer, answer)
+                self._refuse(answer)
             return
         scope = self._scopes[request_id] = anyio.CancelScope()
         self._running += 1
@@ -185,6 +191,23 @@ class Connection:
             if "result" in answer and (more := self._after_result(request)) is not None:
                 await self._send_quietly(more)
         self._running -= 1
+        self._tell_of_an_end()
+
+    def _refuse(self, answer: dict[str, Any]) -> None:
+        self._running += 1
+        self.start(self._send_refusal, answer)
+
+    async def _send_refusal(self, answer: dict[str, Any]) -> None:
+        await self._send_answer(answer)
+        self._running -= 1
+        self._tell_of_an_end()
+
+    async def _handle_note(self, work: Callable[..., Coroutine[Any, Any, None]], *args: object) -> None:
+        await work(*args)
+        self._noting -= 1
+        self._tell_of_an_end()
+
+    def _tell_of_an_end(self) -> None:
         if self._ended is not None:
             self._ended.set()
             self._ended = None

@@ -118,7 +118,7 @@ class ServerConnection:
             self._connection.pass_on(owner, notification)
         client = self._handshake.client or ClientFacts(LATEST_MODERN_VERSION, types.ClientCapabilities())
         scope = self._scope(notification.method, notification.params, client)
-        self._connection.start(handle_notification, self._server, scope)
+        self._connection.start_note(handle_notification, self._server, scope)
 
     def _scope(self, method: str, params: dict[str, Any] | None, client: ClientFacts) -> RequestScope:
         era = era_of(client.version)

@@ -15,7 +15,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.message import SessionMessage
-from tests.server.lowlevel.wire import PREFIX, meta, pipe
+from tests.server.lowlevel.wire import PREFIX, Pipe, meta, pipe
 
 SERVED = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
 Context = ServerRequestContext[Any, Any]
@@ -342,3 +342,34 @@ async def test_the_reason_of_a_cancellation_is_logged(caplog: pytest.LogCaptureF
             with anyio.fail_after(5):
                 await gate.cancelled.wait()
     assert "had enough" in caplog.text
+
+
+FLOODS: dict[str, dict[str, Any]] = {
+    "an id in flight": {"id": "same", "method": "tools/call", "params": {"name": "x"}},
+    "another era": {"id": None, "method": "ping", "params": {"_meta": meta()}},
+    "an unknown method": {"id": None, "method": "no/such"},
+    "notifications": {"method": "acme/slow"},
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+async def test_a_client_that_floods_and_does_not_read_is_read_no_further(flood: str) -> None:
+    async def wait(ctx: Context, params: Any) -> Any:
+        await anyio.sleep_forever()
+
+    server = Server("s", on_call_tool=wait)
+    server.add_notification_handler("acme/slow", types.NotificationParams, wait)
+    to_server, server_reads = anyio.create_memory_object_stream[SessionMessage | Exception](5000)
+    server_writes, from_server = anyio.create_memory_object_stream[SessionMessage](1)
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks, to_server, from_server:
+            tasks.start_soon(server.run, server_reads, server_writes, server.create_initialization_options())
+            client = Pipe(to_server, from_server)
+            await client.request("hello", "initialize", HELLO, modern=False)
+            await client.result()
+            for number in range(3000):
+                message = FLOODS[flood]
+                await client.send({**message, "id": number} if message.get("id", 0) is None else message)
+            await anyio.wait_all_tasks_blocked()
+            assert 1900 < to_server.statistics().current_buffer_used < 2000
+            tasks.cancel_scope.cancel()

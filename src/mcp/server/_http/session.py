@@ -289,7 +289,7 @@ class LegacySession:
             self._connection.pass_on(owner, notification)
         client = self._handshake.client or _UNKNOWN
         scope = self._scope(notification.method, notification.params, client, arrival)
-        self._connection.start(handle_notification, self._server, scope)
+        self._connection.start_note(handle_notification, self._server, scope)
 
     def _scope(self, method: str, params: dict[str, Any] | None, client: ClientFacts, arrival: Arrival) -> RequestScope:
         return RequestScope(
