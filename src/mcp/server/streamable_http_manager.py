@@ -11,6 +11,7 @@ from typing import Final
 import anyio
 
 import mcp_types as types
+from mcp._protocol.era import errors_need_id
 from mcp._protocol.errors import Rejection
 from mcp._protocol.headers import MCP_PROTOCOL_VERSION as MCP_PROTOCOL_VERSION_HEADER
 from mcp._protocol.headers import MCP_SESSION_ID as MCP_SESSION_ID_HEADER
@@ -275,7 +276,7 @@ class StreamableHTTPSessionManager:
         elif isinstance(found, LegacyBatch):
             await self._legacy.post_batch(found, scope, headers, body, receive, send)
         else:
-            await _reject(send, found)
+            await _reject(send, found, headers)
 
     def _not_running(self) -> str:
         text = "Task group is not initialized. Make sure to use run()."
@@ -306,6 +307,8 @@ def _is_positive_and_finite(value: float) -> bool:
     return value > 0 and math.isfinite(value)
 
 
-async def _reject(send: Send, rejection: Rejection) -> None:
+async def _reject(send: Send, rejection: Rejection, headers: ASGIHeaders) -> None:
     error = types.ErrorData(code=rejection.code, message=rejection.message, data=rejection.data)
-    await send_json(send, rejection.status, error_message(rejection.request_id, error))
+    version = headers.first(MCP_PROTOCOL_VERSION_HEADER.encode()) or DEFAULT_LEGACY_VERSION
+    null_id = version in HANDSHAKE_PROTOCOL_VERSIONS and errors_need_id(version)
+    await send_json(send, rejection.status, error_message(rejection.request_id, error, null_id=null_id))

@@ -50,9 +50,14 @@ class LostSessions:
             self._untold += 1
             return
         # The id may be a living one that belongs to somebody else: whoever reads the log gets its beginning only.
-        beginning = session_id[:_SHOWN_OF_ID] + "…" * (len(session_id) > _SHOWN_OF_ID)
+        beginning = beginning_of(session_id)
         more = f" ({self._untold} more since the last such line)" if self._untold else ""
         reason = _SOMEBODY_ELSES if is_open else self._cause
         logger.info("Rejected request with unknown or expired session ID: %s%s: %s", beginning, more, reason)
         self._silent_until = now + QUIET_SECONDS
         self._untold = 0
+
+
+def beginning_of(session_id: str) -> str:
+    """What a log may show of the id of a session that lives: whoever knows all of it could use the session."""
+    return session_id[:_SHOWN_OF_ID] + "…" * (len(session_id) > _SHOWN_OF_ID)

@@ -28,6 +28,7 @@ from mcp._protocol.metadata import ClientFacts
 from mcp._protocol.peer import CANCELLED
 from mcp.server._handle import HandlerTable, handle_notification, handle_request
 from mcp.server._http.arrival import FAREWELL_TIME, IN_FLIGHT, Arrival, rejected
+from mcp.server._http.lost_sessions import beginning_of
 from mcp.server._http.outlet import Outlet
 from mcp.server._http.resumable import BatchStream, EventStream, Storage, replay_stream, write_replayed
 from mcp.server.connection import ShownConnection
@@ -90,7 +91,7 @@ class LegacySession:
                 finally:
                     self.end()  # nothing is taken in any more once the connection is left
         except Exception:
-            logger.exception("Session %s failed", self.session_id)
+            logger.exception("Session %s failed", beginning_of(self.session_id))
         finally:
             self.end()
             forget(self)
@@ -138,7 +139,7 @@ class LegacySession:
         self._was_warned = True
         logger.warning(
             "A client of session %s sends MCP-Protocol-Version %s, but %s was agreed on",
-            self.session_id,
+            beginning_of(self.session_id),
             version,
             agreed,
         )
@@ -330,7 +331,7 @@ class LegacySession:
         except anyio.BrokenResourceError:
             logger.debug("The client left before its answer was sent")
         except Exception:
-            logger.exception("An answer of session %s was not sent", self.session_id)
+            logger.exception("An answer of session %s was not sent", beginning_of(self.session_id))
             stream.end()
         finally:
             if stream.is_answered:
