@@ -14,6 +14,7 @@ from mcp._protocol.jsonrpc import (
     Notification,
     Request,
     Response,
+    broken_answer,
     dumps,
     error_message,
     is_request_id,
@@ -23,6 +24,7 @@ from mcp._protocol.jsonrpc import (
     read_message,
     request_message,
     result_message,
+    unreadable_answer,
 )
 from mcp_types.jsonrpc import ErrorData
 
@@ -234,3 +236,67 @@ def test_any_object_is_a_message_with_a_proper_id_or_a_rejection(value: dict[str
         assert is_request_id(read.request_id)
     if isinstance(read, Rejection):
         assert read.code == -32600
+
+
+ANSWERED = [1, "a", 0, -7]
+
+
+@pytest.mark.parametrize("request_id", ANSWERED)
+@pytest.mark.parametrize(
+    "members",
+    [
+        {},
+        {"result": []},
+        {"result": None},
+        {"error": "no"},
+        {"error": {"code": 1.5, "message": ""}},
+        {"result": {}, "error": {"code": 1, "message": ""}},
+    ],
+)
+def test_an_answer_that_is_none_is_the_end_of_waiting_for_it(request_id: Any, members: dict[str, Any]) -> None:
+    message = {"jsonrpc": "2.0", "id": request_id, **members}
+    assert isinstance(read_message(message), Rejection)
+    answer = broken_answer(message)
+    assert answer is not None
+    assert (answer.request_id, answer.code, answer.is_local) == (request_id, -32600, True)
+
+
+@pytest.mark.parametrize("message", [None, 3, [], {}, {"id": True}, {"id": 1.0}, {"id": 1, "method": 3}, {"id": None}])
+def test_what_names_no_request_of_ours_ends_none(message: Any) -> None:
+    assert broken_answer(message) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}',
+        '{"result":{"a":[-Infinity]},"jsonrpc":"2.0","id":1}',
+        '{"jsonrpc":"2.0","id":1,"result":{"a":' + "9" * 5000 + "}}",
+        '{"jsonrpc":"2.0","id":1,"result":{"a":' + "[" * 100_000,
+        '{"jsonrpc":"2.0","id":1,"result":{"a":"cut of',
+        ' { "id" : 1 , "jsonrpc" : "2.0" , "error" : {"code"',
+        '{"id":1,"result":\x00}',
+    ],
+)
+def test_an_answer_that_is_no_json_is_the_end_of_waiting_for_it(text: str) -> None:
+    for data in (text, text.encode()):
+        with pytest.raises(ValueError) as raised:
+            loads(data)
+        answer = unreadable_answer(data, raised.value)
+        assert answer is not None
+        assert (answer.request_id, answer.code, answer.is_local) == (1, -32700, True)
+        assert answer.message == f"The answer is not JSON: {raised.value}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "hello", "{", "[NaN]", '{"a":{"id":1,"result":NaN', '{"jsonrpc":"2.0","id":1,"method":"x","params":NaN}',
+        '{"jsonrpc":"2.0","id":1,"method":"x"', '{"jsonrpc":"2.0","id":01,"result":{',
+        '{"jsonrpc":"2.0","id":1.5,"result":{',
+        '{"jsonrpc":"2.0","id":"a\\"b","result":{', '{"jsonrpc":"2.0","id":' + "9" * 5000 + ',"result":{',
+    ],
+)  # fmt: skip
+def test_a_text_that_names_no_request_of_ours_ends_none(text: str) -> None:
+    assert unreadable_answer(text, ValueError("no")) is None
+    assert unreadable_answer(text.encode(), ValueError("no")) is None

@@ -19,6 +19,11 @@ from mcp_types.jsonrpc import INVALID_REQUEST, PARSE_ERROR
 PARSE_ERROR_TEXT = "Parse error"
 INVALID_MESSAGE_TEXT = "Body must be a single JSON-RPC request or notification object"
 
+_BEGINNING = 1000  # bytes
+_BEGINS_AS_ANSWER = re.compile(
+    r"""\s*\{\s*("jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(?P<id>-?(0|[1-9][0-9]{0,18})|"[^"\\\x00-\x1f]*")"""
+    r"""\s*,\s*("jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"(result|error)"\s*:"""
+)
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
 _MAX_DEPTH = 201  # what pydantic_core's reader allows; the fallback below keeps to the same
 
@@ -145,6 +150,47 @@ def read_message(message: Any) -> Message | Rejection:
     return Rejection(
         400, INVALID_REQUEST, INVALID_MESSAGE_TEXT, None, request_id if is_request_id(request_id) else None
     )
+
+
+def broken_answer(message: Any) -> ErrorResponse | None:
+    """What to take for the answer to a request when the peer's is none, so that nobody waits for a better one.
+
+    Returns:
+        A local error; `None` if what was read names no request that it could answer.
+    """
+    return _answer_for_want_of(message, INVALID_REQUEST, "The answer is no JSON-RPC response")
+
+
+def unreadable_answer(data: bytes | str, error: Exception) -> ErrorResponse | None:
+    """The same for a text that is no JSON.
+
+    It may be read where NaN, infinity and long numbers are all that is wrong, or if it begins as answers do.
+
+    Args:
+        data: The text.
+        error: What `loads` raised.
+    """
+    try:
+        message = json.loads(data, parse_constant=_name_of, parse_int=_short_or_name_of)
+    except (ValueError, RecursionError):
+        text = data if isinstance(data, str) else data[:_BEGINNING].decode(errors="replace")
+        begins = _BEGINS_AS_ANSWER.match(text)
+        message = None if begins is None else {"id": json.loads(begins["id"])}
+    return _answer_for_want_of(message, PARSE_ERROR, f"The answer is not JSON: {error}")
+
+
+def _answer_for_want_of(message: Any, code: int, text: str) -> ErrorResponse | None:
+    if not _is_object(message) or "method" in message or not is_request_id(message.get("id")):
+        return None
+    return ErrorResponse(message["id"], code, text, is_local=True)
+
+
+def _name_of(constant: str) -> str:
+    return constant
+
+
+def _short_or_name_of(digits: str) -> int | str:
+    return int(digits) if len(digits) < 20 else digits
 
 
 def is_request_id(value: Any) -> TypeGuard[types.RequestId]:

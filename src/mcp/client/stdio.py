@@ -26,7 +26,15 @@ from mcp._engine.line_streams import LineReader, LineReadStream, LineWriteStream
 from mcp._engine.lines import DEFAULT_MAX_LINE_BYTES, LineTooLong
 from mcp._engine.streams import LastFault
 from mcp._protocol.errors import Rejection
-from mcp._protocol.jsonrpc import Message, error_message, loads, read_message
+from mcp._protocol.jsonrpc import (
+    ErrorResponse,
+    Message,
+    broken_answer,
+    error_message,
+    loads,
+    read_message,
+    unreadable_answer,
+)
 from mcp.client._stdio_process import FORCE_KILL_TIMEOUT, PROCESS_TERMINATION_TIMEOUT, ServerProcess
 from mcp_types import INTERNAL_ERROR, ErrorData
 
@@ -108,13 +116,16 @@ class StdioProcessReadStream(LineReadStream):
         self._encoding = encoding
         self._errors = errors
         self._batch: deque[Any] = deque()
+        self._broken: ErrorResponse | None = None  # what the fault before it has to be followed by
 
     async def receive_wire(self, version: str | None) -> Message | Exception | None:
         """Wait for the next message; `None` at the end, an exception for a line that is none."""
         while True:
+            if self._broken is not None:
+                broken, self._broken = self._broken, None
+                return broken
             if self._batch:
-                read = read_message(self._batch.popleft())
-                return ValueError("an item of a batch is no JSON-RPC message") if isinstance(read, Rejection) else read
+                return self._read(self._batch.popleft(), "an item of a batch is")
             line = await self._lines.read()
             if line is None:
                 return None
@@ -129,17 +140,25 @@ class StdioProcessReadStream(LineReadStream):
 
     def _read_line(self, line: bytes) -> Message | Exception | None:
         try:
-            value = loads(self._text(line))
+            value = loads(self._text(line.removeprefix(codecs.BOM_UTF8)))
             if isinstance(value, list) and value:  # 2025-03-26 base protocol: "Batching"
                 self._batch.extend(cast("list[Any]", value))
                 return None
-            read = read_message(value)
-            if isinstance(read, Rejection):
-                raise ValueError("the line is JSON, but no JSON-RPC message")
+            read = self._read(value, "the line is JSON, but")
+            if isinstance(read, Exception):
+                raise read
         except (ValueError, RecursionError) as error:
             logger.error("Failed to parse JSONRPC message from server: %s %r", error, line[:_SHOWN_BYTES])
+            self._broken = self._broken or unreadable_answer(line, error)
             return error
         return read
+
+    def _read(self, value: Any, what: str) -> Message | ValueError:
+        read = read_message(value)
+        if not isinstance(read, Rejection):
+            return read
+        self._broken = broken_answer(value)
+        return ValueError(f"{what} no JSON-RPC message")
 
     def _text(self, line: bytes) -> bytes | str:
         if self._encoding == "utf-8" and self._errors == "strict":

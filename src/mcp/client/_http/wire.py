@@ -9,7 +9,15 @@ from http import HTTPStatus
 from typing import Any, Final, TypeAlias, cast
 from urllib.parse import urljoin
 
-from mcp._protocol.jsonrpc import ErrorResponse, Message, Response, loads, read_message
+from mcp._protocol.jsonrpc import (
+    ErrorResponse,
+    Message,
+    Response,
+    broken_answer,
+    loads,
+    read_message,
+    unreadable_answer,
+)
 from mcp._protocol.sse import EventTooLargeError, ServerSentEvent, SSEDecoder
 from mcp.client._http.backend import (
     ConnectError,
@@ -189,7 +197,8 @@ class Wire:
             value = loads(event.data)
         except (ValueError, RecursionError) as error:
             await self.report(unusable(f"Failed to parse SSE message: {error}", PARSE_ERROR))
-            return ()
+            answer = unreadable_answer(event.data, error)
+            return () if answer is None else (answer,)
         if may_be_batch and isinstance(value, list) and value:
             return await self._read_all(cast("list[Any]", value))
         return await self._read_all([value])
@@ -202,6 +211,8 @@ class Wire:
                 messages.append(message)
             else:
                 await self.report(unusable(f"Failed to parse SSE message: {message.message}"))
+                if (broken := broken_answer(value)) is not None:
+                    messages.append(broken)
         return messages
 
     async def report(self, fault: Exception) -> None:
