@@ -70,6 +70,8 @@ DOORS: set[tuple[str, str]] = {
     ("mcp.server.mcpserver.context", "anyio.from_thread"),
     ("mcp.client._connect", "mcp.client._http.asgi"),
     ("mcp.client._connect", "mcp.client.streamable_http"),
+    # Few programs put calls away.
+    ("mcp.client.client", "mcp.client._durable"),
     ("mcp.client._connect", "mcp.client._stdio_link"),
     ("mcp.client.sse", "mcp.client._http.httpx"),
     ("mcp.client.streamable_http", "mcp.client._http.aiohttp"),

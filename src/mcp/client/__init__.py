@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from mcp.client._transport import Transport as Transport
     from mcp.client.client import CacheMode as CacheMode
     from mcp.client.client import Client as Client
+    from mcp.client.pending import PendingCall as PendingCall
+    from mcp.client.pending import PendingCalls as PendingCalls
     from mcp.client.session import ClientRequestContext as ClientRequestContext
     from mcp.client.session import ClientSession as ClientSession
 
@@ -24,6 +26,8 @@ __all__ = [
     "IncomingMessage",
     "InputRequiredRoundsExceededError",
     "InvalidToolResultError",
+    "PendingCall",
+    "PendingCalls",
     "Transport",
 ]
 
@@ -35,6 +39,8 @@ _HOMES = {
     "IncomingMessage": "mcp.client._notifications",
     "InputRequiredRoundsExceededError": "mcp._protocol.input_required",
     "InvalidToolResultError": "mcp.client._tool_schemas",
+    "PendingCall": "mcp.client.pending",
+    "PendingCalls": "mcp.client.pending",
     "Transport": "mcp.client._transport",
 }
 

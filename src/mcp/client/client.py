@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import KW_ONLY, dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
 import anyio
 from pydantic import BaseModel
@@ -56,6 +56,8 @@ from mcp_types.jsonrpc import REQUEST_TIMEOUT
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 if TYPE_CHECKING:
+    from mcp.client._durable import Sender
+    from mcp.client.pending import CallResult, PendingCall, PendingCalls
     from mcp.client.stdio import StdioServerParameters
 
 __all__ = ["DEFAULT_INPUT_REQUIRED_MAX_ROUNDS", "CacheMode", "Client", "ConnectMode"]
@@ -361,6 +363,106 @@ class Client(AllPages):
         return await self._send_with_input(
             lambda params: session._ask_open("resources/read", params, types.ReadResourceResult, meta), params
         )
+
+    @overload
+    async def begin(
+        self,
+        verb: Literal["call_tool"],
+        target: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        store: PendingCalls | None = None,
+        deadline_seconds: float | None = None,
+    ) -> types.CallToolResult | PendingCall: ...
+
+    @overload
+    async def begin(
+        self,
+        verb: Literal["get_prompt"],
+        target: str,
+        arguments: dict[str, str] | None = None,
+        *,
+        store: PendingCalls | None = None,
+        deadline_seconds: float | None = None,
+    ) -> types.GetPromptResult | PendingCall: ...
+
+    @overload
+    async def begin(
+        self,
+        verb: Literal["read_resource"],
+        target: str,
+        *,
+        store: PendingCalls | None = None,
+        deadline_seconds: float | None = None,
+    ) -> types.ReadResourceResult | PendingCall: ...
+
+    async def begin(
+        self,
+        verb: Literal["call_tool", "get_prompt", "read_resource"],
+        target: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        store: PendingCalls | None = None,
+        deadline_seconds: float | None = None,
+    ) -> CallResult | PendingCall:
+        """Begin a call whose questions are answered later, by whoever can: no callback answers them.
+
+        On connections of an older revision there are no pending calls: the server asks the callbacks.
+
+        Args:
+            verb: What to do.
+            target: The name of the tool or the prompt, or the URI of the resource.
+            arguments: The arguments.
+            store: Keeps the call from before it is sent, so that it is known even if this process dies.
+            deadline_seconds: How long the call may wait, on this side; then a store forgets it. By default for ever.
+
+        Returns:
+            The result; or the call with the server's questions, for `resume`.
+
+        Raises:
+            MCPError: The server answered an error, or there was no answer.
+        """
+        from mcp.client._durable import begin
+
+        return await begin(self._sender(), verb, target, arguments, store, deadline_seconds)
+
+    async def resume(
+        self,
+        call: PendingCall,
+        responses: types.InputResponses | None = None,
+        *,
+        store: PendingCalls | None = None,
+        retry: bool = False,
+    ) -> CallResult | PendingCall:
+        """Go on with a call that `begin` or an earlier `resume` returned, in this or another process.
+
+        With a store, one worker at a time sends the call, and what became of it is written down before and after. A
+        call that has an outcome already returns or raises it.
+
+        Args:
+            call: The call.
+            responses: The answers, by the keys of the questions. Without any, those that were sent last are sent again.
+            store: Where the call is kept.
+            retry: Whether to send what may have been sent before, or what failed.
+
+        Returns:
+            The result; or the call with further questions.
+
+        Raises:
+            PendingCallBusy: Another worker sends the call, or it has gone on.
+            PendingCallUncertain: It was sent, and nobody knows what became of it; `retry=True` sends it again.
+            PendingCallGone: The store does not know it any more.
+            MCPError: The server answered an error, or there was no answer.
+            ValueError: The call belongs elsewhere, or an answer to no question.
+        """
+        from mcp.client._durable import resume
+
+        return await resume(self._sender(), call, responses, store, retry)
+
+    def _sender(self) -> Sender:
+        from mcp.client._durable import Sender
+
+        return Sender(self.session, self.input_required_max_rounds, self.validate_results)
 
     async def _send_with_input(self, send: Send[ResultT], params: dict[str, Any]) -> ResultT:
         if self.input_required_timeout is not None:
