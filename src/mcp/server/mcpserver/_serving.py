@@ -6,9 +6,7 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
-
-from pydantic import BaseModel, ConfigDict
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from mcp.server._in_process import InProcess
 from mcp.server.lowlevel.server import (
@@ -21,6 +19,7 @@ from mcp.server.lowlevel.server import (
 from mcp.server.mcpserver._checks import check_workers
 from mcp.server.mcpserver._direct import direct_context
 from mcp.server.mcpserver._handlers import Handlers
+from mcp.server.mcpserver._settings import Settings
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.utilities.logging import configure_logging
 
@@ -34,33 +33,6 @@ if TYPE_CHECKING:
     from mcp.server.transport_security import CorsSettings, TransportSecuritySettings
 
 RouteT = TypeVar("RouteT", bound="Callable[[Request], Awaitable[Response] | Response]")
-LogLevel: TypeAlias = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
-
-
-class Settings(BaseModel, Generic[LifespanResultT]):
-    """The settings a server was built with.
-
-    Attributes:
-        debug: Whether the web application shows tracebacks.
-        log_level: The level that `run()` configures logging with.
-        warn_on_duplicate_resources: Whether a second resource of one URI is reported.
-        warn_on_duplicate_tools: Whether a second tool of one name is reported.
-        warn_on_duplicate_prompts: Whether a second prompt of one name is reported.
-        dependencies: Packages that the server's file needs, for installers.
-        lifespan: The server's lifespan.
-        auth: Authorization settings.
-    """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=True)
-
-    debug: bool
-    log_level: LogLevel
-    warn_on_duplicate_resources: bool
-    warn_on_duplicate_tools: bool
-    warn_on_duplicate_prompts: bool
-    dependencies: list[str]
-    lifespan: Callable[..., Any] | None
-    auth: Any
 
 
 class Serving(Generic[LifespanResultT]):

@@ -34,7 +34,8 @@ from mcp.server.mcpserver._list_changes import PROMPTS, RESOURCES, TOOLS, ListCh
 from mcp.server.mcpserver._registration import Registrations
 from mcp.server.mcpserver._registry import OnDuplicate
 from mcp.server.mcpserver._resource_security import DEFAULT_RESOURCE_SECURITY, ResourceSecurity
-from mcp.server.mcpserver._serving import LogLevel, Serving, Settings
+from mcp.server.mcpserver._serving import Serving
+from mcp.server.mcpserver._settings import LogLevel, Settings, make_settings
 from mcp.server.mcpserver._visibility import Visible
 from mcp.server.mcpserver.prompts.manager import PromptManager
 from mcp.server.mcpserver.resources.base import Resource
@@ -189,7 +190,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
     ) -> None:
         _check_unserved(auth_server_provider, token_verifier, auth)
         check_numbers(page_size, max_answer_retries, max_sync_threads)
-        self.settings: Settings[LifespanResultT] = Settings(
+        self.settings: Settings[LifespanResultT] = make_settings(
             debug=debug,
             log_level=log_level,
             warn_on_duplicate_resources=warn_on_duplicate_resources,
