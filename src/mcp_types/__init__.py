@@ -6,7 +6,7 @@ One class serves all revisions: members that a revision does not have stay None.
 
 from typing import TYPE_CHECKING
 
-from mcp_types._lazy import lazy_names
+from mcp_types._lazy import homes, lazy_names
 
 if TYPE_CHECKING:
     from mcp_types._base import *
@@ -127,7 +127,7 @@ else:
     }
     __getattr__, __dir__ = lazy_names(
         __name__,
-        {name: f"mcp_types.{module}" for module, names in _NAMES.items() for name in names.split()},
+        {name: f"mcp_types.{module}" for name, module in homes(_NAMES).items()},
         submodules=("jsonrpc", "methods", "version"),
     )
 

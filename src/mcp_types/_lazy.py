@@ -53,6 +53,11 @@ def lazy_names(
     return __getattr__, __dir__
 
 
+def homes(modules: Mapping[str, str]) -> dict[str, str]:
+    """Turn module -> the names in it, separated by white space, into name -> module."""
+    return {name: module for module, names in modules.items() for name in names.split()}
+
+
 class _LazyModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         value = getattr(importlib.import_module(self.__name__), name)

@@ -39,7 +39,7 @@ def test_of_the_reserved_error_codes_only_defined_ones_are_used() -> None:
 
 @pytest.mark.rule("BASE-M-02", "BASE-M-04", "BASE-M-05", "BASE-M-06", "BASE-M-07")
 def test_metadata_keys_of_ours_are_the_reserved_ones_and_well_formed() -> None:
-    keys = {value for name, value in vars(types).items() if name.endswith("_META_KEY")}
+    keys = {getattr(types, name) for name in types.__all__ if name.endswith("_META_KEY")}
     label = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
     name = "[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
     assert keys

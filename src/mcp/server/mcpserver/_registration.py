@@ -6,24 +6,31 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 import mcp_types as types
-from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.lowlevel.server import LifespanResultT, Server
-from mcp.server.mcpserver._checks import check_static
-from mcp.server.mcpserver._handlers import Handlers
-from mcp.server.mcpserver._resource_contents import read_contents
 from mcp.server.mcpserver._resource_security import ResourceSecurity
-from mcp.server.mcpserver.context import Context
-from mcp.server.mcpserver.prompts.base import Prompt
-from mcp.server.mcpserver.prompts.manager import PromptManager
-from mcp.server.mcpserver.resources.base import Resource
-from mcp.server.mcpserver.resources.resource_manager import ResourceManager
-from mcp.server.mcpserver.resources.types import FunctionResource
-from mcp.server.mcpserver.tools.base import Tool
-from mcp.server.mcpserver.tools.tool_manager import ToolManager
-from mcp.shared.uri_template import UriTemplate
+from mcp_types._lazy import lazy_module
 
 if TYPE_CHECKING:
     from pydantic import AnyUrl  # loads the metadata of packages
+
+    from mcp.server.lowlevel import helper_types
+    from mcp.server.mcpserver import _checks, _resource_contents
+    from mcp.server.mcpserver import _handlers as _methods
+    from mcp.server.mcpserver import context as _context
+    from mcp.server.mcpserver import prompts as _prompts
+    from mcp.server.mcpserver import resources as _resources
+    from mcp.server.mcpserver import tools as _tools
+    from mcp.shared import uri_template as _uri_template
+else:
+    helper_types = lazy_module("mcp.server.lowlevel.helper_types")
+    _methods = lazy_module("mcp.server.mcpserver._handlers")
+    _checks = lazy_module("mcp.server.mcpserver._checks")
+    _resource_contents = lazy_module("mcp.server.mcpserver._resource_contents")
+    _context = lazy_module("mcp.server.mcpserver.context")
+    _prompts = lazy_module("mcp.server.mcpserver.prompts")
+    _resources = lazy_module("mcp.server.mcpserver.resources")
+    _tools = lazy_module("mcp.server.mcpserver.tools")
+    _uri_template = lazy_module("mcp.shared.uri_template")
 
 CallableT = TypeVar("CallableT", bound=Callable[..., Any])
 
@@ -35,12 +42,12 @@ _RESOURCE_MISUSED: Final = (
 class Registrations(Generic[LifespanResultT]):
     """What `MCPServer` has of tools, prompts, resources and completions."""
 
-    _tool_manager: ToolManager
-    _prompt_manager: PromptManager
-    _resource_manager: ResourceManager
+    _tool_manager: _tools.ToolManager
+    _prompt_manager: _prompts.PromptManager
+    _resource_manager: _resources.ResourceManager
     _resource_security: ResourceSecurity
     _strict_arguments: bool
-    _handlers: Handlers
+    _handlers: _methods.Handlers
     _lowlevel_server: Server[LifespanResultT]
 
     # Tools
@@ -62,7 +69,7 @@ class Registrations(Generic[LifespanResultT]):
         resumable: bool = False,
     ) -> None:
         """Register a function as a tool. See `tool` for the arguments."""
-        tool = Tool.from_function(
+        tool = _tools.Tool.from_function(
             fn,
             name,
             title,
@@ -78,9 +85,9 @@ class Registrations(Generic[LifespanResultT]):
         )
         self._tool_manager.registry.add(tool.name, tool)
 
-    def _register(self, tools: Sequence[Tool | Callable[..., Any]]) -> None:
+    def _register(self, tools: Sequence[_tools.Tool | Callable[..., Any]]) -> None:
         for tool in tools:
-            if isinstance(tool, Tool):
+            if isinstance(tool, _tools.Tool):
                 self._tool_manager.registry.add(tool.name, tool)
             else:
                 self.add_tool(tool)
@@ -175,7 +182,7 @@ class Registrations(Generic[LifespanResultT]):
         return self._handlers.on_list_tools.models()
 
     async def call_tool(
-        self, name: str, arguments: dict[str, Any], context: Context[LifespanResultT, Any] | None = None
+        self, name: str, arguments: dict[str, Any], context: _context.Context[LifespanResultT, Any] | None = None
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Call a tool without a client.
 
@@ -193,7 +200,7 @@ class Registrations(Generic[LifespanResultT]):
 
     # Prompts
 
-    def add_prompt(self, prompt: Prompt) -> None:
+    def add_prompt(self, prompt: _prompts.Prompt) -> None:
         """Register a prompt."""
         self._prompt_manager.add_prompt(prompt)
 
@@ -238,11 +245,11 @@ class Registrations(Generic[LifespanResultT]):
             resumable: Whether the function asks in the middle of its body; see `tool`.
         """
         if callable(name):
-            self.add_prompt(Prompt.from_function(name))
+            self.add_prompt(_prompts.Prompt.from_function(name))
             return name
 
         def decorator(fn: CallableT) -> CallableT:
-            self.add_prompt(Prompt.from_function(fn, name, title, description, icons, resumable=resumable))
+            self.add_prompt(_prompts.Prompt.from_function(fn, name, title, description, icons, resumable=resumable))
             return fn
 
         return decorator
@@ -252,7 +259,10 @@ class Registrations(Generic[LifespanResultT]):
         return self._handlers.on_list_prompts.models()
 
     async def get_prompt(
-        self, name: str, arguments: dict[str, Any] | None = None, context: Context[LifespanResultT, Any] | None = None
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: _context.Context[LifespanResultT, Any] | None = None,
     ) -> types.GetPromptResult | types.InputRequiredResult:
         """Render a prompt without a client.
 
@@ -266,7 +276,7 @@ class Registrations(Generic[LifespanResultT]):
 
     # Resources
 
-    def add_resource(self, resource: Resource) -> None:
+    def add_resource(self, resource: _resources.Resource) -> None:
         """Register a resource."""
         self._resource_manager.add_resource(resource)
 
@@ -318,7 +328,7 @@ class Registrations(Generic[LifespanResultT]):
             raise TypeError(_RESOURCE_MISUSED)
         is_template = "{" in uri
         if is_template:
-            UriTemplate.parse(uri)
+            _uri_template.UriTemplate.parse(uri)
 
         def decorator(fn: CallableT) -> CallableT:
             if is_template:
@@ -327,9 +337,9 @@ class Registrations(Generic[LifespanResultT]):
                     fn, uri, name, title, description, mime_type, icons, annotations, meta, guard, resumable=resumable
                 )
             else:
-                check_static(fn, uri, resumable)
+                _checks.check_static(fn, uri, resumable)
                 self.add_resource(
-                    FunctionResource.from_function(
+                    _resources.FunctionResource.from_function(
                         fn, uri, name, title, description, mime_type, icons, annotations, meta
                     )
                 )
@@ -346,8 +356,8 @@ class Registrations(Generic[LifespanResultT]):
         return self._handlers.on_list_resource_templates.models()
 
     async def read_resource(
-        self, uri: AnyUrl | str, context: Context[LifespanResultT, Any] | None = None
-    ) -> Iterable[ReadResourceContents] | types.InputRequiredResult:
+        self, uri: AnyUrl | str, context: _context.Context[LifespanResultT, Any] | None = None
+    ) -> Iterable[helper_types.ReadResourceContents] | types.InputRequiredResult:
         """Read a resource without a client.
 
         Raises:
@@ -357,7 +367,9 @@ class Registrations(Generic[LifespanResultT]):
         """
         context = self._handlers.make_context(None) if context is None else context
         contents = await self._handlers.read(str(uri), context)
-        return contents if isinstance(contents, types.InputRequiredResult) else read_contents(contents)
+        return (
+            contents if isinstance(contents, types.InputRequiredResult) else _resource_contents.read_contents(contents)
+        )
 
     # Completion
 

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from mcp.server._in_process import InProcess
 from mcp.server.lowlevel.server import (
     DEFAULT_MAX_REQUEST_BODY_SIZE,
     DEFAULT_MAX_SESSIONS,
@@ -16,21 +15,29 @@ from mcp.server.lowlevel.server import (
     LifespanResultT,
     Server,
 )
-from mcp.server.mcpserver._checks import check_workers
-from mcp.server.mcpserver._direct import direct_context
-from mcp.server.mcpserver._handlers import Handlers
-from mcp.server.mcpserver._settings import Settings
-from mcp.server.mcpserver.context import Context
-from mcp.server.mcpserver.utilities.logging import configure_logging
+from mcp_types._lazy import lazy_module
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from mcp.server import _in_process
+    from mcp.server.mcpserver import _checks, _direct, _settings
+    from mcp.server.mcpserver import _handlers as _methods
+    from mcp.server.mcpserver import context as _context
+    from mcp.server.mcpserver.utilities import logging
     from mcp.server.streamable_http import EventStore
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import CorsSettings, TransportSecuritySettings
+else:
+    _in_process = lazy_module("mcp.server._in_process")
+    _checks = lazy_module("mcp.server.mcpserver._checks")
+    _direct = lazy_module("mcp.server.mcpserver._direct")
+    _methods = lazy_module("mcp.server.mcpserver._handlers")
+    _settings = lazy_module("mcp.server.mcpserver._settings")
+    _context = lazy_module("mcp.server.mcpserver.context")
+    logging = lazy_module("mcp.server.mcpserver.utilities.logging")
 
 RouteT = TypeVar("RouteT", bound="Callable[[Request], Awaitable[Response] | Response]")
 
@@ -38,12 +45,12 @@ RouteT = TypeVar("RouteT", bound="Callable[[Request], Awaitable[Response] | Resp
 class Serving(Generic[LifespanResultT]):
     """What `MCPServer` has for those who serve it."""
 
-    settings: Settings[LifespanResultT]
+    settings: _settings.Settings[LifespanResultT]
     _lowlevel_server: Server[LifespanResultT]
-    _handlers: Handlers
+    _handlers: _methods.Handlers
     _custom_routes: list[Any]
 
-    def connect_in_process(self, mode: str, *, raise_exceptions: bool = False) -> InProcess:
+    def connect_in_process(self, mode: str, *, raise_exceptions: bool = False) -> _in_process.InProcess:
         """Serve one client in this process; entering the result yields the client's link.
 
         Args:
@@ -52,7 +59,7 @@ class Serving(Generic[LifespanResultT]):
         """
         return self._lowlevel_server.connect_in_process(mode, raise_exceptions=raise_exceptions)
 
-    def direct_context(self) -> AbstractAsyncContextManager[Context[LifespanResultT, Any]]:
+    def direct_context(self) -> AbstractAsyncContextManager[_context.Context[LifespanResultT, Any]]:
         """Run the lifespan around direct calls, for tests and scripts without a client.
 
         Each use runs the lifespan anew, as each connection in this process does. The context stands for a request of a
@@ -63,7 +70,7 @@ class Serving(Generic[LifespanResultT]):
             result = await mcp.call_tool("query", {"sql": "select 1"}, ctx)
         ```
         """
-        return direct_context(self._lowlevel_server, self._handlers.make_context)
+        return _direct.direct_context(self._lowlevel_server, self._handlers.make_context)
 
     @property
     def session_manager(self) -> StreamableHTTPSessionManager:
@@ -187,7 +194,7 @@ class Serving(Generic[LifespanResultT]):
         if transport not in runners:
             raise ValueError(f"Unknown transport: {transport}")
         runner = runners[transport]
-        workers = check_workers(kwargs.pop("workers", 1)) if transport == "streamable-http" else 1
+        workers = _checks.check_workers(kwargs.pop("workers", 1)) if transport == "streamable-http" else 1
         try:
             options = inspect.signature(runner).bind(**kwargs)
         except TypeError as error:
@@ -195,7 +202,7 @@ class Serving(Generic[LifespanResultT]):
         if transport == "stdio":
             from mcp.server._stdio_run import run_stdio
 
-            configure_logging(self.settings.log_level, may_wait=False)
+            logging.configure_logging(self.settings.log_level, may_wait=False)
             run_stdio(self._lowlevel_server)
             return
         from mcp.server.mcpserver._running import refuse_running_loop, run_in_fast_loop
@@ -208,14 +215,14 @@ class Serving(Generic[LifespanResultT]):
         from mcp.server.mcpserver._workers import run_workers
 
         options.apply_defaults()
-        configure_logging(self.settings.log_level)
+        logging.configure_logging(self.settings.log_level)
         run_workers(self._lowlevel_server, workers, serve, options.arguments)
 
     async def run_stdio_async(self) -> None:
         """Serve one client on standard input and output until it closes its side."""
         from mcp.server._stdio_run import serve_stdio
 
-        configure_logging(self.settings.log_level, may_wait=False)
+        logging.configure_logging(self.settings.log_level, may_wait=False)
         await serve_stdio(self._lowlevel_server)
 
     async def run_sse_async(
@@ -238,7 +245,7 @@ class Serving(Generic[LifespanResultT]):
             transport_security=transport_security,
             host=host,
         )
-        configure_logging(self.settings.log_level)
+        logging.configure_logging(self.settings.log_level)
         await serve_app(app, host=host, port=port, log_level=self.settings.log_level)
 
     async def run_streamable_http_async(
@@ -291,5 +298,5 @@ class Serving(Generic[LifespanResultT]):
             cors=cors,
             shutdown_timeout=shutdown_timeout,
         )
-        configure_logging(self.settings.log_level)
+        logging.configure_logging(self.settings.log_level)
         await serve_app(app, host=host, port=port, log_level=self.settings.log_level)

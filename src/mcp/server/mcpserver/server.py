@@ -9,8 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import mcp_types as types
-from mcp.server.caching import CacheHint
-from mcp.server.context import ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel.handlers import LegacyInput, check_legacy_input
 from mcp.server.lowlevel.server import (
     DEFAULT_MAX_REQUEST_BODY_SIZE,
@@ -20,37 +18,42 @@ from mcp.server.lowlevel.server import (
     Server,
 )
 from mcp.server.lowlevel.server import lifespan as default_lifespan
-from mcp.server.mcpserver._checks import (
-    DEFAULT_NAME,
-    check_numbers,
-    checked_middleware,
-    choose_bus,
-    make_boundary,
-    private_hints,
-)
-from mcp.server.mcpserver._handlers import Handlers
-from mcp.server.mcpserver._invoke import SyncThreads
-from mcp.server.mcpserver._list_changes import PROMPTS, RESOURCES, TOOLS, ListChanges
 from mcp.server.mcpserver._registration import Registrations
-from mcp.server.mcpserver._registry import OnDuplicate
 from mcp.server.mcpserver._resource_security import DEFAULT_RESOURCE_SECURITY, ResourceSecurity
 from mcp.server.mcpserver._serving import Serving
-from mcp.server.mcpserver._settings import LogLevel, Settings, make_settings
-from mcp.server.mcpserver._visibility import Visible
-from mcp.server.mcpserver.prompts.manager import PromptManager
-from mcp.server.mcpserver.resources.base import Resource
-from mcp.server.mcpserver.resources.resource_manager import ResourceManager
-from mcp.server.mcpserver.tools.base import Tool
-from mcp.server.mcpserver.tools.tool_manager import ToolManager
 from mcp.server.models import NotificationOptions
-from mcp.server.request_state import RequestStateSecurity
-from mcp.server.subscriptions import ListenHandler, SubscriptionBus
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY
+from mcp_types._lazy import lazy_module, lazy_names
 from mcp_types.methods import CacheableMethod
 
 if TYPE_CHECKING:
-    from mcp.server.extension import Extension, RequestHandler
+    from mcp.server import caching, extension, request_state
+    from mcp.server import context as _context
+    from mcp.server import subscriptions as _subscriptions
+    from mcp.server.mcpserver import _checks, _invoke, _list_changes, _registry, _settings, _visibility
+    from mcp.server.mcpserver import _handlers as _methods
+    from mcp.server.mcpserver import prompts as _prompts
+    from mcp.server.mcpserver import resources as _resources
+    from mcp.server.mcpserver import tools as _tools
+    from mcp.server.mcpserver._settings import Settings
+else:
+    caching = lazy_module("mcp.server.caching")
+    _context = lazy_module("mcp.server.context")
+    _checks = lazy_module("mcp.server.mcpserver._checks")
+    _methods = lazy_module("mcp.server.mcpserver._handlers")
+    _invoke = lazy_module("mcp.server.mcpserver._invoke")
+    _list_changes = lazy_module("mcp.server.mcpserver._list_changes")
+    _settings = lazy_module("mcp.server.mcpserver._settings")
+    _visibility = lazy_module("mcp.server.mcpserver._visibility")
+    _registry = lazy_module("mcp.server.mcpserver._registry")
+    _prompts = lazy_module("mcp.server.mcpserver.prompts")
+    _resources = lazy_module("mcp.server.mcpserver.resources")
+    _tools = lazy_module("mcp.server.mcpserver.tools")
+    request_state = lazy_module("mcp.server.request_state")
+    _subscriptions = lazy_module("mcp.server.subscriptions")
+    extension = lazy_module("mcp.server.extension")
+    __getattr__, __dir__ = lazy_names(__name__, {"Settings": "mcp.server.mcpserver._settings"})
 
 __all__ = [
     "DEFAULT_MAX_REQUEST_BODY_SIZE",
@@ -77,8 +80,8 @@ def lifespan_wrapper(
 
     @asynccontextmanager
     async def wrapped(_: Server[LifespanResultT]) -> AsyncGenerator[LifespanResultT]:
-        async with lifespan(app) as context:
-            yield context
+        async with lifespan(app) as yielded:
+            yield yielded
 
     return wrapped
 
@@ -160,11 +163,11 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         auth_server_provider: object | None = None,
         token_verifier: object | None = None,
         *,
-        tools: Sequence[Tool | Callable[..., Any]] | None = None,
-        resources: list[Resource] | None = None,
-        extensions: Sequence[Extension] | None = None,
+        tools: Sequence[_tools.Tool | Callable[..., Any]] | None = None,
+        resources: list[_resources.Resource] | None = None,
+        extensions: Sequence[extension.Extension] | None = None,
         debug: bool = False,
-        log_level: LogLevel = "INFO",
+        log_level: _settings.LogLevel = "INFO",
         warn_on_duplicate_resources: bool = True,
         warn_on_duplicate_tools: bool = True,
         warn_on_duplicate_prompts: bool = True,
@@ -172,25 +175,25 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         lifespan: ServerLifespan[LifespanResultT] | None = None,
         auth: object | None = None,
         resource_security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
-        request_state_security: RequestStateSecurity | None = None,
-        cache_hints: Mapping[CacheableMethod, CacheHint] | None = None,
-        subscriptions: SubscriptionBus | Literal[False] | None = None,
-        middleware: Sequence[ServerMiddleware[Any]] | None = None,
+        request_state_security: request_state.RequestStateSecurity | None = None,
+        cache_hints: Mapping[CacheableMethod, caching.CacheHint] | None = None,
+        subscriptions: _subscriptions.SubscriptionBus | Literal[False] | None = None,
+        middleware: Sequence[_context.ServerMiddleware[Any]] | None = None,
         mask_errors: bool = True,
-        on_duplicate: OnDuplicate | None = None,
+        on_duplicate: _registry.OnDuplicate | None = None,
         page_size: int | None = None,
         max_answer_retries: int = 0,
         tracing: bool = True,
         strict_arguments: bool = False,
         inline_refs: bool = False,
-        visible: Visible | None = None,
+        visible: _visibility.Visible | None = None,
         max_sync_threads: int | None = None,
         legacy_input: LegacyInput = "error",
         notify_list_changes: bool = False,
     ) -> None:
         _check_unserved(auth_server_provider, token_verifier, auth)
-        check_numbers(page_size, max_answer_retries, max_sync_threads)
-        self.settings: Settings[LifespanResultT] = make_settings(
+        _checks.check_numbers(page_size, max_answer_retries, max_sync_threads)
+        self.settings: _settings.Settings[LifespanResultT] = _settings.make_settings(
             debug=debug,
             log_level=log_level,
             warn_on_duplicate_resources=warn_on_duplicate_resources,
@@ -204,12 +207,12 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         self._resource_security = resource_security
         self._strict_arguments = strict_arguments
         self._custom_routes: list[Any] = []
-        duplicates: OnDuplicate = on_duplicate or "warn"
-        self._tool_manager = ToolManager(warn_on_duplicate_tools, on_duplicate=duplicates)
-        self._prompt_manager = PromptManager(warn_on_duplicate_prompts, on_duplicate=duplicates)
-        self._resource_manager = ResourceManager(warn_on_duplicate_resources, on_duplicate=duplicates)
-        bus = choose_bus(subscriptions)
-        self._handlers = Handlers(
+        duplicates: _registry.OnDuplicate = on_duplicate or "warn"
+        self._tool_manager = _tools.ToolManager(warn_on_duplicate_tools, on_duplicate=duplicates)
+        self._prompt_manager = _prompts.PromptManager(warn_on_duplicate_prompts, on_duplicate=duplicates)
+        self._resource_manager = _resources.ResourceManager(warn_on_duplicate_resources, on_duplicate=duplicates)
+        bus = _checks.choose_bus(subscriptions)
+        self._handlers = _methods.Handlers(
             self,
             tools=self._tool_manager,
             prompts=self._prompt_manager,
@@ -221,10 +224,10 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
             visible=visible,
         )
         if visible is not None:
-            cache_hints = private_hints(cache_hints)
+            cache_hints = _checks.private_hints(cache_hints)
         listen = None if bus is None else self._handlers.make_listen_handler(bus)
         self._lowlevel_server: Server[LifespanResultT] = self._make_server(
-            name or DEFAULT_NAME,
+            name or _checks.DEFAULT_NAME,
             version,
             title,
             description,
@@ -240,10 +243,10 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         self._handle_calls(self._handlers.on_call_tool)
         if extensions:
             self._add_extensions(extensions)
-        self.middleware.append(make_boundary(request_state_security, name))
+        self.middleware.append(_checks.make_boundary(request_state_security, name))
         if max_sync_threads is not None:
-            self.middleware.append(SyncThreads(max_sync_threads))
-        self.middleware.extend(checked_middleware(middleware))
+            self.middleware.append(_invoke.SyncThreads(max_sync_threads))
+        self.middleware.extend(_checks.checked_middleware(middleware))
         self._register(tools or ())
         for resource in resources or ():
             self.add_resource(resource)
@@ -257,8 +260,8 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         instructions: str | None,
         website_url: str | None,
         icons: list[types.Icon] | None,
-        cache_hints: Mapping[CacheableMethod, CacheHint] | None,
-        listen: ListenHandler | None,
+        cache_hints: Mapping[CacheableMethod, caching.CacheHint] | None,
+        listen: _subscriptions.ListenHandler | None,
         tracing: bool,
     ) -> Server[LifespanResultT]:
         handlers = self._handlers
@@ -287,22 +290,22 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         server.serve_method("on_set_logging_level", handlers.on_set_level)
         return server
 
-    def _announce_changes(self, bus: SubscriptionBus | None, *, in_sessions: bool) -> None:
-        changes = ListChanges(bus)
-        self._tool_manager.registry.on_change = partial(changes.note, TOOLS)
-        self._prompt_manager.registry.on_change = partial(changes.note, PROMPTS)
-        self._resource_manager.resources.on_change = partial(changes.note, RESOURCES)
-        self._resource_manager.templates.on_change = partial(changes.note, RESOURCES)
+    def _announce_changes(self, bus: _subscriptions.SubscriptionBus | None, *, in_sessions: bool) -> None:
+        changes = _list_changes.ListChanges(bus)
+        self._tool_manager.registry.on_change = partial(changes.note, _list_changes.TOOLS)
+        self._prompt_manager.registry.on_change = partial(changes.note, _list_changes.PROMPTS)
+        self._resource_manager.resources.on_change = partial(changes.note, _list_changes.RESOURCES)
+        self._resource_manager.templates.on_change = partial(changes.note, _list_changes.RESOURCES)
         server = self._lowlevel_server
         server.lifespan = changes.during(server.lifespan)
         if in_sessions:
             server.notification_options = NotificationOptions(True, True, True)
             server.middleware.append(changes.admit)
 
-    def _handle_calls(self, handler: RequestHandler) -> None:
+    def _handle_calls(self, handler: extension.RequestHandler) -> None:
         self._lowlevel_server.serve_method("on_call_tool", handler)
 
-    def _add_extensions(self, extensions: Sequence[Extension]) -> None:
+    def _add_extensions(self, extensions: Sequence[extension.Extension]) -> None:
         from mcp.server.mcpserver._extensions import add_extensions
 
         self._handle_calls(add_extensions(self, self._lowlevel_server, extensions, self._handlers.on_call_tool))
@@ -349,12 +352,12 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         return self._lowlevel_server.version
 
     @property
-    def middleware(self) -> list[ServerMiddleware[Any]]:
+    def middleware(self) -> list[_context.ServerMiddleware[Any]]:
         """The middleware around every message, outermost first; the list is live."""
         return self._lowlevel_server.middleware
 
 
-def require_client_extension(ctx: ServerRequestContext[Any, Any], identifier: str) -> None:
+def require_client_extension(ctx: _context.ServerRequestContext[Any, Any], identifier: str) -> None:
     """Refuse a request whose client did not declare an extension.
 
     Raises:
