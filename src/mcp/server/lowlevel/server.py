@@ -122,7 +122,7 @@ class Server(HandlerRegistry[LifespanResultT]):
         website_url: str | None = None,
         icons: list[types.Icon] | None = None,
         cache_hints: Mapping[CacheableMethod, caching.CacheHint] | None = None,
-        lifespan: _Lifespan[LifespanResultT] = h.lifespan,
+        lifespan: Callable[[Server[LifespanResultT]], AbstractAsyncContextManager[LifespanResultT]] = h.lifespan,
         get_tool_input_schema: Callable[[str], Mapping[str, Any] | None] | None = None,
         on_list_tools: h.OnListTools[LifespanResultT] | None = None,
         on_call_tool: h.OnCallTool[LifespanResultT] | None = None,

@@ -172,7 +172,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
         warn_on_duplicate_tools: bool = True,
         warn_on_duplicate_prompts: bool = True,
         dependencies: list[str] | None = None,
-        lifespan: ServerLifespan[LifespanResultT] | None = None,
+        lifespan: Callable[[MCPServer[LifespanResultT]], AbstractAsyncContextManager[LifespanResultT]] | None = None,
         auth: object | None = None,
         resource_security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
         request_state_security: request_state.RequestStateSecurity | None = None,
