@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
+import bookshop
 import custom_codec
+import extension_and_middleware
 import html_app
 import legacy_bridge
 import lowlevel_asks
@@ -18,7 +21,17 @@ import tool_options
 from mcp import Client, MCPError
 from mcp.client import ClientRequestContext
 from mcp.server.mcpserver import RequestStateSecurity
-from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult, InputRequiredResult, TextContent
+from mcp.types import (
+    CallToolResult,
+    ElicitRequestParams,
+    ElicitResult,
+    ImageContent,
+    InputRequiredResult,
+    Request,
+    ResourceTemplateReference,
+    TextContent,
+    TextResourceContents,
+)
 from tests.programs import EXAMPLES, free_port, run_program, serving
 
 PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.py"))
@@ -46,9 +59,11 @@ def text(result: CallToolResult) -> str:
 
 def test_every_program_has_a_test_here() -> None:
     assert PROGRAMS == [
+        "bookshop",
         "client_callbacks",
         "client_rounds",
         "custom_codec",
+        "extension_and_middleware",
         "html_app",
         "legacy_bridge",
         "lowlevel_asks",
@@ -150,6 +165,50 @@ async def test_the_tool_with_a_page_answers_those_who_show_no_pages() -> None:
         (page,) = (await client.read_resource(html_app.VIEW)).contents
         assert page.mime_type == "text/html;profile=mcp-app"
         assert text(await client.call_tool("add_up", {"dice": [3, 4]})) == "You rolled 3 + 4 = 7."
+
+
+async def test_the_bookshop_offers_everything_but_questions() -> None:
+    told: list[tuple[float, float | None, str | None]] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total, message))
+
+    async with Client(bookshop.server) as client:
+        found = await client.call_tool("find", {"shelf": "novels", "below_cents": 1000})
+        dracula = {"title": "Dracula", "year": 1897, "shelf": "novels", "cents": 990}
+        assert found.structured_content == {"result": [dracula]}
+        sold = await client.call_tool("sell", {"slugs": ["emma", "dracula"]}, progress_callback=on_progress)
+        assert sold.structured_content == {"result": 2280}
+        assert told == [(1, 2, "packing Emma"), (2, 2, "packing Dracula")]
+        assert "There is no book 'ema'; known are emma" in text(await client.call_tool("sell", {"slugs": ["ema"]}))
+        _, picture = (await client.call_tool("cover", {"slug": "emma"})).content
+        assert isinstance(picture, ImageContent)
+        assert picture.mime_type == "image/png"
+        assert [found.uri for found in await client.list_all_resources()] == ["books://catalogue"]
+        (card,) = (await client.read_resource("books://emma/card?lines=2")).contents
+        assert isinstance(card, TextResourceContents)
+        assert card.text == "Emma\n1815"
+        with pytest.raises(MCPError, match=r"^No book is called 'ema'$"):
+            await client.read_resource("books://ema/card")
+        prompt = await client.get_prompt("recommend", {"shelf": "poems"})
+        assert [message.role for message in prompt.messages] == ["user", "assistant"]
+        template = ResourceTemplateReference(type="ref/resource", uri="books://{slug}/card{?lines}")
+        suggested = await client.complete(template, {"name": "slug", "value": "e"})
+        assert suggested.completion.values == ["emma"]
+
+
+async def test_the_extension_counts_calls_and_the_middleware_measures_them() -> None:
+    async def count(client: Client) -> dict[str, int]:
+        answer = await client.session.send_request(Request(method="com.example/calls", params=None), dict[str, Any])
+        return answer["calls"]
+
+    async with Client(extension_and_middleware.server) as client:
+        assert (client.server_capabilities.extensions or {})["com.example/stamps"] == {"format": "v2"}
+        before = await count(client)
+        assert text(await client.call_tool("letter", {"to": "Ann"})) == "Dear Ann"
+        assert text(await client.call_tool("stamp", {"text": "Letter"})) == "Letter [stamped]"
+        assert await count(client) == {name: before.get(name, 0) + 1 for name in ("letter", "stamp")}
+    assert extension_and_middleware.seconds["tools/call"] > 0
 
 
 @pytest.mark.rule("CASE-16", "CASE-71", "CASE-85")

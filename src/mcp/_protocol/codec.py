@@ -12,6 +12,7 @@ import mcp_types as types
 from mcp._protocol.era import MODERN, Era
 from mcp._protocol.errors import describe
 from mcp._protocol.fields import dump
+from mcp._protocol.jsonrpc import dumps, loads
 from mcp.shared.exceptions import MCPError
 from mcp_types import CORE_RESULT_TYPES, INTERNAL_ERROR, SERVER_INFO_META_KEY
 from mcp_types.methods import CACHEABLE_METHODS, INPUT_REQUIRED_METHODS, SPEC_CLIENT_METHODS, result_named_by
@@ -122,7 +123,7 @@ def _dump_model(method: str, result: BaseModel, era: Era) -> dict[str, Any]:
 def _check_dict(method: str, result: dict[str, Any] | None, era: Era) -> dict[str, Any]:
     expected = _result_model(method)
     if expected is None or (result is not None and _is_claimed(result.get("resultType"), era)):
-        return dict(result or {})
+        return _as_json(result or {})
     if result is not None and result.get("resultType") == "input_required":
         expected = types.InputRequiredResult
     try:
@@ -130,6 +131,14 @@ def _check_dict(method: str, result: dict[str, Any] | None, era: Era) -> dict[st
     except ValidationError as error:
         raise InvalidHandlerResult(str(describe(error))) from None
     return _dump_model(method, model, era)
+
+
+def _as_json(result: dict[str, Any]) -> dict[str, Any]:
+    """Copy a result as a wire would: in one process, too, clients must not hold what the handler goes on to change."""
+    try:
+        return loads(dumps(result))
+    except ValueError as error:
+        raise InvalidHandlerResult(str(error)) from None
 
 
 def _result_model(method: str) -> type[BaseModel] | None:

@@ -104,6 +104,19 @@ async def test_none_is_an_empty_result_of_a_vendor_method() -> None:
     assert set(result) == {"resultType", "_meta"}
 
 
+async def test_a_dict_of_a_vendor_method_is_sent_as_it_was_when_it_was_returned() -> None:
+    state: dict[str, Any] = {"calls": {"a": 1}}
+    result = await outcome(answering(state, "x/y"), "x/y")
+    state["calls"]["a"] = 2
+    assert result["calls"] == {"a": 1}
+
+
+@pytest.mark.parametrize("wrong", [{"a": float("nan")}, {"a": object()}, {"a": b"\xff"}])
+async def test_a_dict_of_a_vendor_method_that_is_no_json_is_refused(wrong: Any) -> None:
+    error = await failure(answering(wrong, "x/y"), "x/y")
+    assert (error.code, error.message) == (-32603, "Handler returned an invalid result")
+
+
 @pytest.mark.rule("LOW-14", "ERR-12", "ERR-D2", "TROUBLE-19")
 @pytest.mark.parametrize(
     "wrong",
