@@ -1,4 +1,4 @@
-"""A server for the cases: an object for this process, a program on pipes (no argument) or on HTTP (a port)."""
+"""A server for the cases: an object for this process, a program on pipes (no argument) or HTTP (port and transport)."""
 
 from __future__ import annotations
 
@@ -116,7 +116,11 @@ def talk() -> list[str]:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        build().run("streamable-http", port=int(sys.argv[1]))
+        port = int(sys.argv[1])
+        if sys.argv[2:] == ["sse"]:
+            build().run("sse", port=port)
+        else:
+            build().run("streamable-http", port=port)
     else:
         print("printed at import")
         atexit.register(print, "printed at exit")

@@ -1,6 +1,6 @@
 """Peers that die, clients without manners, and cancellations without pattern: nothing is left, nobody else is hurt.
 
-`python -m tests.cases.test_faults` runs the large numbers and prints what it measured.
+`python -m tests.cases.test_faults` does it in large numbers, in some minutes, and prints what it counted.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ import pytest
 import uvicorn
 
 from mcp.client.client import Client
+from mcp.client.sse import sse_client
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 from mcp_types.jsonrpc import CONNECTION_CLOSED
 from tests.cases.program import build
-from tests.cases.ways import PROGRAM, both_eras, child, eventually, plain_client, until
+from tests.cases.ways import MODES, PROGRAM, WAYS, both_eras, child, eventually, every_way, plain_client, until
 from tests.programs import free_port
 from tests.programs import serving as running
 from tests.server.http.legacy_client import headers_of, opening
@@ -77,11 +78,12 @@ async def test_a_killed_process_is_one_plain_error_within_a_second(mode: str, tm
 
 
 @pytest.mark.rule("CASE-3")
-@both_eras
-async def test_a_killed_web_server_is_one_plain_error_within_a_second(mode: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("way", "mode"), [("http", "auto"), ("http", "legacy"), ("sse", "legacy")])
+async def test_a_killed_web_server_is_one_plain_error_within_a_second(way: str, mode: str, tmp_path: Path) -> None:
     port = free_port()
-    with anyio.fail_after(30), running([PROGRAM, str(port)], port) as url:
-        async with Client(url, mode=mode) as client:
+    with anyio.fail_after(30), running([PROGRAM, str(port), way], port) as url:
+        target = sse_client(f"http://127.0.0.1:{port}/sse") if way == "sse" else url
+        async with Client(target, mode=mode) as client:
             pid = (await client.call_tool("pid")).structured_content
             assert pid is not None
             took = await killed_during_a_call(
@@ -104,6 +106,10 @@ class Belongings:
         self.threads = {thread for thread in threading.enumerate() if "worker" not in thread.name.lower()}
         self.descriptors = len(os.listdir("/proc/self/fd"))
 
+    def are_no_more_than(self, before: Belongings) -> bool:
+        same = (self.children, self.descriptors) == (before.children, before.descriptors)
+        return same and self.threads <= before.threads
+
     def __str__(self) -> str:
         return f"{self.children} children, {len(self.threads)} threads, {self.descriptors} descriptors"
 
@@ -125,8 +131,7 @@ async def start_and_stop(times: int, mode: str) -> tuple[Belongings, Belongings]
 @pytest.mark.rule("CASE-11")
 async def test_servers_that_start_and_stop_leave_nothing() -> None:
     before, after = await start_and_stop(5, "auto")
-    assert (after.children, after.descriptors) == (before.children, before.descriptors)
-    assert after.threads <= before.threads
+    assert after.are_no_more_than(before)
 
 
 @asynccontextmanager
@@ -227,7 +232,7 @@ async def cancellations_leave_no_task(way: str, mode: str, calls: int) -> Counte
 
 @on_asyncio
 @both_eras
-@pytest.mark.parametrize("way", ["memory", "stdio", "http"])
+@every_way
 @pytest.mark.rule("CASE-4", "CASE-5")
 async def test_calls_that_are_given_up_at_random_disturb_no_other(way: str, mode: str) -> None:
     outcomes = await cancellations_leave_no_task(way, mode, 150)
@@ -242,17 +247,22 @@ async def test_calls_that_are_given_up_at_random_disturb_no_other_on_any_loop(mo
 
 
 async def main() -> None:
-    for mode in ("auto", "legacy"):
+    """Do all of it in large numbers."""
+    for mode in MODES:
         begun = time.monotonic()
         before, after = await start_and_stop(100, mode)
         print(f"stdio, {mode}: 100 cycles in {time.monotonic() - begun:.1f} s; before {before}, after {after}")
+        assert after.are_no_more_than(before)
     begun = time.monotonic()
     old, new = await sessions_without_end(1000)
     print(f"2 x 1,000 sessions in {time.monotonic() - begun:.1f} s; (tasks, bytes) {old}, then {new}")
-    for way in ("memory", "stdio", "http"):
-        for mode in ("auto", "legacy"):
-            outcomes = await cancellations_leave_no_task(way, mode, 3000)
-            print(f"{way}, {mode}: 3,000 calls, {dict(outcomes)}")
+    assert new[0] == old[0]
+    assert new[1] - old[1] < 100_000
+    for mode, calls in (("auto", 10_000), ("legacy", 2_000)):
+        for way in WAYS:
+            begun = time.monotonic()
+            outcomes = await cancellations_leave_no_task(way, mode, calls)
+            print(f"{way}, {mode}: {calls:,} calls in {time.monotonic() - begun:.1f} s, {dict(outcomes)}, no task left")
 
 
 if __name__ == "__main__":
