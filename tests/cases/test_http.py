@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from http import HTTPStatus
 
 import anyio
+import anyio.to_thread
 import httpx2
 import pytest
 from anyio.abc import SocketStream
@@ -22,6 +23,8 @@ from tests.cases import program
 from tests.cases.ways import both_eras, eventually, plain_client
 from tests.client.legacy_http import legacy
 from tests.client.raw_http import Seen, modern, raw_server, response, tool_result
+from tests.programs import free_port
+from tests.programs import serving as running
 from tests.server.http.legacy_client import headers_of, opening
 from tests.server.http.serving import serving
 
@@ -126,6 +129,21 @@ async def test_calls_one_after_the_other_share_one_connection(mode: str, tool: s
             assert anyio.current_time() - begun < 5
             assert peers == before
     assert len(heard) == (51 if tool == "count" else 0)
+
+
+@pytest.mark.rule("CASE-8")
+async def test_a_client_with_a_session_outlives_a_redeploy() -> None:
+    port = free_port()
+    arguments = [program.__file__, str(port)]
+    with ExitStack() as servers, anyio.fail_after(60):
+        url = servers.enter_context(running(arguments, port))
+        async with Client(url, mode="legacy") as client:
+            pids = [(await client.call_tool("pid")).structured_content]
+            await anyio.to_thread.run_sync(servers.close)
+            await anyio.to_thread.run_sync(servers.enter_context, running(arguments, port))
+            pids += [(await client.call_tool("pid")).structured_content for _ in range(2)]
+    first, second, third = pids
+    assert first != second == third
 
 
 @pytest.mark.rule("CASE-9")

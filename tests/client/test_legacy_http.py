@@ -421,7 +421,7 @@ class Forgetful:
             await answer_ok(seen, stream)
 
 
-@pytest.mark.rule("TRANSPORT-D6", "LEG-N-07", "LEG-N-09", "LEG-N-05")
+@pytest.mark.rule("TRANSPORT-D6", "LEG-N-07", "LEG-N-09", "LEG-N-05", "CASE-8")
 async def test_a_lost_session_is_replaced_once_for_all_calls_that_notice() -> None:
     answer = Forgetful()
     async with linked(answer, terminate_on_close=False) as (client, server):
@@ -440,7 +440,7 @@ async def test_a_lost_session_is_replaced_once_for_all_calls_that_notice() -> No
         assert sorted(seen.message["id"] for seen in retried) == [2, 3, 4, 5, 6]
 
 
-@pytest.mark.rule("TRANSPORT-D6", "TROUBLE-5")
+@pytest.mark.rule("TRANSPORT-D6", "TROUBLE-5", "CASE-8")
 async def test_a_session_that_is_lost_again_at_once_fails_the_call() -> None:
     answer = Forgetful(forever=True)
     async with linked(answer, terminate_on_close=False) as (client, server):
@@ -452,7 +452,43 @@ async def test_a_session_that_is_lost_again_at_once_fails_the_call() -> None:
         assert len(of(server, "tools/call")) == 2
 
 
-@pytest.mark.rule("TRANSPORT-D6")
+@pytest.mark.rule("CASE-8")
+async def test_a_session_that_replaces_a_lost_one_is_set_up_like_it(caplog: pytest.LogCaptureFixture) -> None:
+    async def ask(method: str, **params: Any) -> None:
+        request = client.request(method)
+        request.params = {**params, "_meta": {"progressToken": 1}}
+        await client.link.exchange(request, client.hear)
+
+    async def answer(seen: Seen, stream: SocketStream) -> None:
+        error = {"code": -32002, "message": "no such thing"}
+        if forgetful.sessions == 2 and b"a:2" in seen.body:
+            await stream.send(response(json.dumps({"jsonrpc": "2.0", "id": seen.message["id"], "error": error})))
+        else:
+            await forgetful(seen, stream)
+
+    forgetful = Forgetful()
+    async with linked(answer, terminate_on_close=False) as (client, server):
+        await ask("logging/setLevel", level="info")
+        await ask("logging/setLevel", level="error")
+        for uri in ("a:1", "a:2", "a:3", "a:4"):
+            await ask("resources/subscribe", uri=uri)
+        await ask("resources/unsubscribe", uri="a:1")
+        before = len(server.seen)
+        forgetful.known.clear()
+        await client.call()
+    told = [(method_of(seen), seen.message.get("params")) for seen in server.seen[before:] if seen.method == "POST"]
+    assert [method for method, _ in told[:3]] == ["tools/call", "initialize", INITIALIZED]
+    assert told[3:] == [
+        ("logging/setLevel", {"level": "error"}),
+        ("resources/subscribe", {"uri": "a:2"}),
+        ("resources/subscribe", {"uri": "a:3"}),
+        ("resources/subscribe", {"uri": "a:4"}),
+        ("tools/call", {"name": "add"}),
+    ]
+    assert "resources/subscribe of {'uri': 'a:2'} was not repeated in the new session: no such thing" in caplog.text
+
+
+@pytest.mark.rule("TRANSPORT-D6", "CASE-8")
 async def test_a_call_that_was_under_way_in_a_lost_session_is_not_sent_again() -> None:
     async def answer(seen: Seen, stream: SocketStream) -> None:
         await stream_whole(stream, "id: e-0\nretry: 1\ndata:\n\n")

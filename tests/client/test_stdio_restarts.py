@@ -36,16 +36,21 @@ for line in sys.stdin:
             continue
         version = "2025-06-18" if does == "older" else "2025-11-25"
         result = {"protocolVersion": version, "capabilities": {}, "serverInfo": {"name": "mortal", "version": "1"}}
-        greeted = False
+        greeted, said = False, []
     elif message["method"] == "notifications/initialized":
         greeted = True
         continue
     else:
-        if does == "die":
+        if does == "die" and message["method"] == "tools/list":
             sys.exit(1)
-        result = {"tools": [], "_meta": {"greeted": greeted, "pid": os.getpid()}}
+        said.append(message["method"])
+        result = {"tools": [], "_meta": {"greeted": greeted, "pid": os.getpid(), "said": said}}
     print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
 """
+
+
+LEVEL = types.SetLevelRequestParams(level="error")
+URI = types.SubscribeRequestParams(uri="note://1")
 
 
 def restarting(server: StdioServerParameters, restarts: int) -> StdioServerParameters:
@@ -168,10 +173,13 @@ async def test_a_watch_is_lost_with_a_server_that_cannot_be_started_again(tmp_pa
 @pytest.mark.rule("STDIO-S-04")
 async def test_a_session_is_opened_anew_before_anything_is_asked(tmp_path: Path) -> None:
     async with mortal(tmp_path, "die", "serve") as client:
+        await client.session.send_request(types.SetLevelRequest(params=LEVEL), types.EmptyResult)
+        await client.session.send_request(types.SubscribeRequest(params=URI), types.EmptyResult)
         with pytest.raises(MCPError, match="Connection closed"):
             await client.list_tools()
         result = await client.list_tools()
-    assert result.meta == {"greeted": True, "pid": lives(tmp_path)[1]}
+    said = ["logging/setLevel", "resources/subscribe", "tools/list"]
+    assert result.meta == {"greeted": True, "pid": lives(tmp_path)[1], "said": said}
 
 
 async def test_a_server_that_comes_back_with_another_version_is_refused(tmp_path: Path) -> None:
@@ -194,7 +202,8 @@ async def test_a_new_handshake_that_takes_too_long_ends_that_process_and_the_nex
         assert caught.value.code == REQUEST_TIMEOUT
         with pytest.raises(ProcessLookupError):
             os.kill(lives(tmp_path)[1], 0)
-        assert (await client.list_tools()).meta == {"greeted": True, "pid": lives(tmp_path)[2]}
+        result = await client.list_tools()
+        assert result.meta == {"greeted": True, "pid": lives(tmp_path)[2], "said": ["tools/list"]}
 
 
 async def test_leaving_the_client_ends_a_server_that_is_just_being_started_again(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from mcp._engine.connection import OnRequest
 from mcp._engine.link import OnFault, OnNotification, OutgoingRequest
 from mcp._engine.owner import Owned
 from mcp._engine.stream_link import StreamLink
+from mcp.client._session_settings import SessionSettings
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
@@ -58,6 +59,7 @@ class StdioLink:
         self._listeners: tuple[OnRequest, OnNotification, OnFault | None] | None = None
         self._probed = False  # whether the last request was the probe
         self._opening: _Opening | None = None
+        self._settings = SessionSettings()
 
     async def __aenter__(self) -> StdioLink:
         await self._start()
@@ -104,6 +106,7 @@ class StdioLink:
         self._vain = 0
         if request.method == "initialize":
             self._opening = _Opening(request.params, result.get("protocolVersion"))
+        self._settings.note(request)
         return result
 
     async def notify(self, method: str, params: dict[str, Any] | None, version: str | None) -> None:
@@ -158,6 +161,7 @@ class StdioLink:
         if result.get("protocolVersion") != opening.version:
             raise _gone(f"the server spoke {opening.version} and now speaks {result.get('protocolVersion')}")
         await link.notify("notifications/initialized", None, opening.version)
+        await self._settings.restore(opening.version, lambda request: link.exchange(request, _drop))
 
 
 @asynccontextmanager

@@ -36,6 +36,7 @@ from mcp.client._http.legacy_session import LegacySession, SessionLostError
 from mcp.client._http.resumable import DEFAULT_MAX_RECONNECTION_ATTEMPTS, StreamPosition
 from mcp.client._http.standing import StandingStream
 from mcp.client._http.wire import POST_HEADERS, Wire, answers, check_accepted, read_failure, too_large, unwrap
+from mcp.client._session_settings import SessionSettings
 from mcp.shared.exceptions import MCPError
 from mcp_types.jsonrpc import RequestId
 
@@ -72,6 +73,7 @@ class LegacyLink:
         self._session = LegacySession(wire)
         self._opening: OutgoingRequest | None = None  # how the session was opened, in case it has to be once more
         self._openings = 0
+        self._settings = SessionSettings()
         self._reopening = anyio.Lock()
         self._hearing: dict[RequestId, OnNotification] = {}
         self._asked: dict[RequestId, list[RequestId]] = {}  # the server's questions about each request of ours
@@ -104,10 +106,12 @@ class LegacyLink:
                 return await self._open(request)
             used = self._session.id
             try:
-                return await self._exchange(request)
+                result = await self._exchange(request)
             except SessionLostError:
                 await self._reopen(used)
-            return await self._exchange(request)
+                result = await self._exchange(request)
+            self._settings.note(request)
+            return result
         except anyio.get_cancelled_exc_class():
             await self._give_up(request)
             raise
@@ -173,6 +177,7 @@ class LegacyLink:
                 self._opening, self._session.version, self._session.id = *before, lost
                 raise SessionLostError
             await self.notify(_INITIALIZED, None, self._session.version)
+            await self._settings.restore(self._session.version, self._exchange)
 
     # One request
 
