@@ -39,9 +39,12 @@ async def is_refused(target: Any, mode: str) -> None:
 @asynccontextmanager
 async def http_client() -> AsyncGenerator[httpx2.AsyncClient]:
     """A client of the user's own, with credentials, that would follow whatever it is told to."""
-    async with create_mcp_http_client(headers={"authorization": SECRET}) as client:
-        client.follow_redirects = True
+    client = create_mcp_http_client(headers={"authorization": SECRET})
+    client.follow_redirects = True
+    try:
         yield client
+    finally:
+        await client.aclose()
 
 
 @pytest.mark.rule("CASE-58")
