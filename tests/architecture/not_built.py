@@ -85,7 +85,4 @@ NAMES: dict[str, set[str]] = {
     "mcp": {
         "ClientSessionGroup",  # is missing
     },
-    "mcp.server.streamable_http": {
-        "StreamableHTTPServerTransport",  # is missing
-    },
 }

@@ -79,6 +79,8 @@ def _compare(name: str, value: object, record: Record) -> Iterator[Difference]:
     elif kind == "value":
         yield from _compare_value(name, value, record["value"])
     elif kind == "function":
+        if record.get("async") and not _is_awaited(value):
+            yield name, "is not to be awaited"
         yield from _compare_parameters(name, value, record.get("params", ()))
     elif kind == "class":
         if not inspect.isclass(value):
@@ -135,14 +137,30 @@ def _compare_member(name: str, value: type[Any], member: str, details: Record) -
         if member not in getattr(value, "__annotations__", {}) and member not in value.__init__.__code__.co_names:
             yield f"{name}.{member}", "is missing"
         return
+    if (kind := _member_kind(attribute)) != details["kind"]:
+        yield f"{name}.{member}", f"is a {kind} instead of a {details['kind']}"
     if "params" not in details:
         return
+    if details.get("async") and not _is_awaited(attribute):
+        yield f"{name}.{member}", "is not to be awaited"
     if isinstance(attribute, (staticmethod, classmethod)):
         attribute = cast("staticmethod[..., Any]", attribute).__func__
     if callable(attribute):
         yield from _compare_parameters(f"{name}.{member}", attribute, details["params"])
     else:
         yield f"{name}.{member}", "cannot be called"
+
+
+def _member_kind(attribute: object) -> str:
+    if isinstance(attribute, (staticmethod, classmethod)):
+        return type(attribute).__name__  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return "method" if callable(attribute) else "property"  # a plain value reads like a property
+
+
+def _is_awaited(attribute: object) -> bool:
+    function: Any = getattr(attribute, "__func__", attribute)
+    returned = str(inspect.unwrap(function).__annotations__.get("return", ""))
+    return inspect.iscoroutinefunction(inspect.unwrap(function)) or returned.startswith(("Awaitable[", "Coroutine["))
 
 
 def _compare_fields(name: str, value: type[Any], recorded: Mapping[str, Record]) -> Iterator[Difference]:

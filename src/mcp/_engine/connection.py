@@ -309,9 +309,9 @@ class Connection:
         """Whether a request of the peer runs that does not wait for the peer itself."""
         return self._running > self._asking
 
-    async def notify(self, method: str, params: dict[str, Any] | None) -> None:
+    async def notify(self, method: str, params: dict[str, Any] | None, *, via: Send | None = None) -> None:
         """Tell the peer something; dropped if it is gone."""
-        await self._send_quietly(notification_message(method, params))
+        await self._send_quietly(notification_message(method, params), via)
 
     # The end
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import anyio
 
@@ -21,11 +21,13 @@ from mcp._protocol.metadata import ClientFacts
 from mcp.server._handle import HandlerTable, handle_notification, handle_request
 from mcp.server.connection import ShownConnection
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import INTERNAL_ERROR
 from mcp_types.version import LATEST_MODERN_VERSION
 
 logger = logging.getLogger(__name__)
+
+SendRelated: TypeAlias = Callable[[types.RequestId, dict[str, Any]], Awaitable[None]]
 
 SHUTDOWN_GRACE: Final = 2.0
 """Seconds that running calls get to answer after the client closed its side."""
@@ -40,6 +42,7 @@ class ServerConnection:
         lifespan_context: What the server's lifespan yielded.
         greeting: What is answered to `initialize`; `None` for what the server says everywhere.
         session_id: The id under which others know the conversation.
+        send_related: Writes one message that belongs to a request of the client; `None` where that makes no difference.
         on_failure: Told the request and the cause when a handler raises something unexpected; the client is told
             nothing of it.
     """
@@ -52,15 +55,17 @@ class ServerConnection:
         lifespan_context: object,
         greeting: types.InitializeResult | None = None,
         session_id: str | None = None,
+        send_related: SendRelated | None = None,
         on_failure: Callable[[types.RequestId, BaseException], None] | None = None,
     ) -> None:
         self._server = server
+        self._send_related = send_related
         self._lifespan_context = lifespan_context
         self._on_failure = on_failure
         self._handshake = Handshake(greeting)
         self._connection = Connection(send, self._admit, self._take_note, after_result=_farewell)
         self._shown = ShownConnection(self._connection, self._handshake, session_id)
-        self._http_request: Any = None  # while the message that it carried is being delivered
+        self._said: ServerMessageMetadata | None = None  # about the message that is being delivered
 
     async def __aenter__(self) -> ServerConnection:
         await self._connection.__aenter__()
@@ -71,12 +76,12 @@ class ServerConnection:
     ) -> bool | None:
         return await self._connection.__aexit__(exc_type, exc, traceback)
 
-    async def receive(self, message: Message, http_request: Any = None) -> None:
-        """Take in one message, and the HTTP request it came in if any; returns when the next one may come."""
+    async def receive(self, message: Message, said: ServerMessageMetadata | None = None) -> None:
+        """Take in one message, and what its transport says about it; returns when the next one may come."""
         await self._connection.wait_for_room()
-        self._http_request = http_request
+        self._said = said
         self._connection.deliver(message)
-        self._http_request = None
+        self._said = None
         if isinstance(message, Request) and message.method == "initialize":
             # legacy lifecycle: what follows a handshake depends on what was agreed in it.
             await self._connection.wait_until_answered(message.request_id)
@@ -96,10 +101,24 @@ class ServerConnection:
         client = self._handshake.admit(request)
         scope = self._scope(request.method, request.params, client)
         scope.request_id = request.request_id
+        self._relate(scope, request.request_id)
         if self._on_failure is None:
             return partial(handle_request, self._server, scope)
         scope.raise_exceptions = True
         return partial(self._handle, scope, partial(self._on_failure, request.request_id))
+
+    def _relate(self, scope: RequestScope, request_id: types.RequestId) -> None:
+        """Let everything that is said about a request go the way of its answer."""
+        if self._send_related is not None:
+            send = partial(self._send_related, request_id)
+            scope.notify = partial(self._connection.notify, via=send)
+            if scope.ask is not None:
+                scope.ask = partial(self._connection.ask, via=send)
+        if self._said is not None:
+            scope.close_stream = self._said.close_sse_stream
+            scope.close_channel = self._said.close_standalone_sse_stream
+            if not self._said.can_send_request:
+                scope.ask = None
 
     async def _handle(self, scope: RequestScope, on_failure: Callable[[BaseException], None]) -> dict[str, Any]:
         try:
@@ -122,6 +141,7 @@ class ServerConnection:
 
     def _scope(self, method: str, params: dict[str, Any] | None, client: ClientFacts) -> RequestScope:
         era = era_of(client.version)
+        http_request = None if self._said is None else self._said.request_context
         return RequestScope(
             method=method,
             params=params,
@@ -134,8 +154,8 @@ class ServerConnection:
             channel=self._connection,
             handshake=None if era is MODERN else self._handshake,
             lifespan_context=self._lifespan_context,
-            request=self._http_request,
-            headers=getattr(self._http_request, "headers", None),
+            request=http_request,
+            headers=getattr(http_request, "headers", None),
             connection=self._shown,
         )
 
@@ -173,6 +193,10 @@ async def serve_streams(
     async def send(message: dict[str, Any]) -> None:
         await write_stream.send(SessionMessage(to_model(message)))
 
+    async def send_related(request_id: types.RequestId, message: dict[str, Any]) -> None:
+        metadata = ServerMessageMetadata(related_request_id=request_id)
+        await write_stream.send(SessionMessage(to_model(message), metadata))
+
     async def send_wire(message: dict[str, Any]) -> None:
         assert isinstance(write_stream, WireWriter)
         try:
@@ -192,9 +216,11 @@ async def serve_streams(
         failures.append(cause)
         reading.cancel()
 
+    writes_wire = isinstance(write_stream, WireWriter)
     served = ServerConnection(
         server,
-        send_wire if isinstance(write_stream, WireWriter) else send,
+        send_wire if writes_wire else send,
+        send_related=None if writes_wire else send_related,
         lifespan_context=lifespan_context,
         greeting=greeting,
         session_id=session_id,
@@ -209,7 +235,8 @@ async def serve_streams(
                     if isinstance(item, Exception):
                         logger.debug("Dropping what the transport could not read: %r", item)
                         continue
-                    await served.receive(from_model(item.message), getattr(item.metadata, "request_context", None))
+                    said = item.metadata if isinstance(item.metadata, ServerMessageMetadata) else None
+                    await served.receive(from_model(item.message), said)
         await served.finish(0 if gone else SHUTDOWN_GRACE)
     if failures:
         raise failures[0]

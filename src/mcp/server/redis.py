@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 import anyio
 
 from mcp._engine.apart import start_apart
-from mcp.server.streamable_http import EventCallback, EventId, EventMessage, EventStore, StreamId
+from mcp.server._http.event_store import EventCallback, EventId, EventMessage, EventStore, StreamId
 from mcp.server.subscriptions import InMemorySubscriptionBus, Listener
 from mcp.shared.subscriptions import ResourceUpdated, ServerEvent, event_from_wire, method_of_event
 from mcp.stores.redis import DEFAULT_TIMEOUT, RedisClient, RedisConnections

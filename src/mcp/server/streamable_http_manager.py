@@ -10,9 +10,6 @@ from typing import Final
 
 import anyio
 
-import mcp_types as types
-from mcp._protocol.era import errors_need_id
-from mcp._protocol.errors import Rejection
 from mcp._protocol.headers import MCP_PROTOCOL_VERSION as MCP_PROTOCOL_VERSION_HEADER
 from mcp._protocol.headers import MCP_SESSION_ID as MCP_SESSION_ID_HEADER
 from mcp._protocol.http_request import (
@@ -24,32 +21,19 @@ from mcp._protocol.http_request import (
     classify,
     negotiate_accept,
 )
-from mcp._protocol.jsonrpc import error_message
 from mcp.server._fleet_check import sign_of_several_workers, warn_of_what_is_not_shared
-from mcp.server._http.asgi import (
-    ASGIApp,
-    ASGIHeaders,
-    BodyTooLarge,
-    ClientLeft,
-    Receive,
-    Scope,
-    Send,
-    read_body,
-    send_body,
-    send_json,
-)
+from mcp.server._http.admission import admit, reject
+from mcp.server._http.asgi import ASGIApp, ASGIHeaders, Receive, Scope, Send, send_body
+from mcp.server._http.event_store import EventStore
 from mcp.server._http.legacy import LegacyEndpoint
 from mcp.server._http.modern import LISTEN_METHOD, HTTPServer, ModernEndpoint
 from mcp.server._http.resumable import Storage
 from mcp.server._http.watch import KEEP_ALIVE_INTERVAL
-from mcp.server.streamable_http import EventStore
 from mcp.server.transport_security import (
     DEFAULT_MAX_REQUEST_BODY_SIZE,
     SecurityCheck,
     TransportSecuritySettings,
     check_body_limit,
-    rejection_body,
-    too_large,
 )
 from mcp_types.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
@@ -243,20 +227,11 @@ class StreamableHTTPSessionManager:
         if not self.is_running:
             raise RuntimeError(self._not_running())
         headers = ASGIHeaders(scope["headers"])
-        is_post = scope["method"] == "POST"
-        refused = self._security.refuse(headers, is_post=is_post)
-        if refused is not None:
-            await send_json(send, refused.status, rejection_body(refused))
+        body = await admit(self._security, self.max_request_body_size, scope, headers, receive, send)
+        if body is None:
             return
-        if not is_post:
+        if scope["method"] != "POST":
             await self._legacy.serve_other(scope, headers, receive, send)
-            return
-        try:
-            body = await read_body(headers, receive, self.max_request_body_size)
-        except BodyTooLarge:
-            await send_json(send, 413, rejection_body(too_large(self.max_request_body_size)))
-            return
-        except ClientLeft:
             return
         await self._serve_post(scope, headers, body, receive, send)
 
@@ -276,7 +251,7 @@ class StreamableHTTPSessionManager:
         elif isinstance(found, LegacyBatch):
             await self._legacy.post_batch(found, scope, headers, body, receive, send)
         else:
-            await _reject(send, found, headers)
+            await reject(send, found, headers)
 
     def _not_running(self) -> str:
         text = "Task group is not initialized. Make sure to use run()."
@@ -305,10 +280,3 @@ class StreamableHTTPASGIApp:
 
 def _is_positive_and_finite(value: float) -> bool:
     return value > 0 and math.isfinite(value)
-
-
-async def _reject(send: Send, rejection: Rejection, headers: ASGIHeaders) -> None:
-    error = types.ErrorData(code=rejection.code, message=rejection.message, data=rejection.data)
-    version = headers.first(MCP_PROTOCOL_VERSION_HEADER.encode()) or DEFAULT_LEGACY_VERSION
-    null_id = version in HANDSHAKE_PROTOCOL_VERSIONS and errors_need_id(version)
-    await send_json(send, rejection.status, error_message(rejection.request_id, error, null_id=null_id))

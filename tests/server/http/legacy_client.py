@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
 from mcp._protocol.sse import ServerSentEvent, SSEDecoder
 from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import JSONRPCMessage
 from tests.server.http.fakes import FakeConnection
 
@@ -59,6 +58,12 @@ def events_of(connection: FakeConnection) -> list[ServerSentEvent]:
     return SSEDecoder(None).feed(connection.body)
 
 
+class Endpoint(Protocol):
+    """What serves HTTP requests."""
+
+    async def handle_request(self, scope: Any, receive: Any, send: Any) -> None: ...
+
+
 class LegacyClient:
     """One session of a legacy client.
 
@@ -67,7 +72,7 @@ class LegacyClient:
         opened: The answer to `initialize`.
     """
 
-    def __init__(self, manager: StreamableHTTPSessionManager, group: TaskGroup, version: str) -> None:
+    def __init__(self, manager: Endpoint, group: TaskGroup, version: str) -> None:
         self.session_id: str | None = None
         self.opened: FakeConnection
         self._manager = manager
@@ -107,9 +112,7 @@ class LegacyClient:
 
 
 @asynccontextmanager
-async def session(
-    manager: StreamableHTTPSessionManager, version: str = VERSION, **capabilities: Any
-) -> AsyncGenerator[LegacyClient]:
+async def session(manager: Endpoint, version: str = VERSION, **capabilities: Any) -> AsyncGenerator[LegacyClient]:
     """A session that is open; what it began is given up at the end."""
     async with anyio.create_task_group() as group:
         client = LegacyClient(manager, group, version)

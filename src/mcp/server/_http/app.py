@@ -12,8 +12,8 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from mcp.server._http.event_store import EventStore
 from mcp.server._http.modern import HTTPServer
-from mcp.server.streamable_http import EventStore
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import CorsSettings, TransportSecuritySettings, default_security
 

@@ -31,6 +31,7 @@ from mcp.server._http.outlet import Outlet
 from mcp.server._http.response_stream import ResponseStream, StreamState
 from mcp.server._http.resumable import Storage
 from mcp.server._http.session import LegacySession
+from mcp.server._http.session_streams import SessionStreams
 from mcp.server._http.stateless import StatelessServing
 from mcp.server.auth._access_token import principal_components
 from mcp.server.auth.middleware.auth_context import get_access_token, verified_user
@@ -43,7 +44,7 @@ _SESSION_ID: Final = MCP_SESSION_ID.encode()
 _VERSION: Final = MCP_PROTOCOL_VERSION.encode()
 
 
-class _Refusal(Exception):
+class Refusal(Exception):
     """A request of HTTP that no session answers."""
 
     def __init__(self, status: int, message: str, code: int = INVALID_REQUEST) -> None:
@@ -56,7 +57,7 @@ class LegacyEndpoint:
     """Serves the legacy messages of one server.
 
     Args:
-        server: The server.
+        server: The server; `None` where a subclass opens the sessions.
         json_response: Answer with JSON documents.
         stateless: Serve each request by itself.
         storage: Keeps the events of streams.
@@ -67,7 +68,7 @@ class LegacyEndpoint:
 
     def __init__(
         self,
-        server: HandlerTable,
+        server: HandlerTable | None,
         *,
         json_response: bool,
         stateless: bool,
@@ -78,7 +79,6 @@ class LegacyEndpoint:
     ) -> None:
         self._server = server
         self._json_response = json_response
-        self._stateless = stateless
         self._storage = storage
         self._idle_timeout = idle_timeout
         self._max_sessions = max_sessions
@@ -87,7 +87,7 @@ class LegacyEndpoint:
         self._host: TaskGroup | None = None
         self._sessions: dict[str, LegacySession] = {}
         self._lost = LostSessions(STATELESS)
-        self._alone = StatelessServing(server)
+        self._alone = StatelessServing(server) if stateless and server is not None else None
 
     def start(self, host: TaskGroup, lifespan_context: object) -> None:
         """Begin to serve.
@@ -97,7 +97,9 @@ class LegacyEndpoint:
             lifespan_context: What the server's lifespan yielded.
         """
         self._host = host
-        self._lifespan_context = self._alone.lifespan_context = lifespan_context
+        self._lifespan_context = lifespan_context
+        if self._alone is not None:
+            self._alone.lifespan_context = lifespan_context
 
     @property
     def open_sessions(self) -> int:
@@ -106,7 +108,8 @@ class LegacyEndpoint:
 
     async def stop(self) -> None:
         """End every session and every request at once."""
-        self._alone.stop()
+        if self._alone is not None:
+            self._alone.stop()
         async with anyio.create_task_group() as group:
             for session in list(self._sessions.values()):
                 group.start_soon(session.shut_down)
@@ -125,11 +128,11 @@ class LegacyEndpoint:
                 return
             outlet = self._outlet(headers, receive, send, opens=found.message.method == "initialize")
             arrival = _arrival(http_scope, headers, body, outlet.receive_disconnect)
-            if self._stateless:
+            if self._alone is not None:
                 await self._alone.serve(found.message, found.version, arrival, outlet)
             else:
                 await self._serve_in_session(found.message, found.version, arrival, outlet)
-        except _Refusal as refusal:
+        except Refusal as refusal:
             await _refuse(send, refusal, headers, request_id)
 
     async def post_batch(
@@ -145,32 +148,32 @@ class LegacyEndpoint:
                 return
             outlet = self._outlet(headers, receive, send, opens=False)
             arrival = _arrival(http_scope, headers, body, outlet.receive_disconnect)
-            if self._stateless:
+            if self._alone is not None:
                 await self._alone.serve_batch(batch.items, batch.version, arrival, outlet)
                 return
             session = self._session(arrival)
             session.note_version(batch.version)
             await session.batch(batch.items, arrival, outlet)
             _check_answered(outlet)
-        except _Refusal as refusal:
+        except Refusal as refusal:
             await _refuse(send, refusal, headers, None)
 
     def _check_batch(self, batch: LegacyBatch, arrival: Arrival) -> None:
         version = batch.version or DEFAULT_LEGACY_VERSION
-        if not self._stateless:
+        if self._alone is None:
             # Nothing that may come before a session comes in a batch.
             known = arrival.headers.first(_SESSION_ID) is not None
             version = (self._session(arrival).version if known else None) or ""
         if not knows_batches(version):
-            raise _Refusal(400, INVALID_MESSAGE_TEXT)
+            raise Refusal(400, INVALID_MESSAGE_TEXT)
         if any(isinstance(item, Request) and item.method == "initialize" for item in batch.items):
-            raise _Refusal(400, "initialize must not be part of a batch; send it by itself")
+            raise Refusal(400, "initialize must not be part of a batch; send it by itself")
 
     def _outlet(self, headers: ASGIHeaders, receive: Receive, send: Send, *, opens: bool) -> Outlet:
         accepted = negotiate_accept(headers.first(b"accept"))
         if accepted is None:
             wanted = "application/json" if self._json_response else "both application/json and text/event-stream"
-            raise _Refusal(406, f"Not Acceptable: Client must accept {wanted}")
+            raise Refusal(406, f"Not Acceptable: Client must accept {wanted}")
         as_json = accepted == "json" or (self._json_response and accepted == "both")
         response = ResponseStream(send, accepts_json=as_json, accepts_sse=not as_json, prefers_sse=not as_json)
         # A comment would begin the response to `initialize` before it is known whether there is a session to name.
@@ -183,18 +186,19 @@ class LegacyEndpoint:
                 await session.request(request, arrival, outlet)
             finally:
                 if session.version is None or not arrival.was_answered:
-                    session.end()  # it was refused, or its client left before it heard of it
+                    self._give_up(session)
         else:
             session = self._session(arrival)
             session.note_version(version)
             if session.is_serving(request.request_id):
-                raise _Refusal(400, IN_FLIGHT)
+                raise Refusal(400, IN_FLIGHT)
             await session.request(request, arrival, outlet)
         _check_answered(outlet)
 
-    async def _open(self, arrival: Arrival) -> LegacySession:
+    async def _open(self, arrival: Arrival) -> SessionStreams:
         if self._max_sessions is not None and len(self._sessions) >= self._max_sessions:
-            raise _Refusal(503, "Too many open sessions", INTERNAL_ERROR)
+            raise Refusal(503, "Too many open sessions", INTERNAL_ERROR)
+        assert self._server is not None
         session = LegacySession(
             self._server,
             lifespan_context=self._lifespan_context,
@@ -206,22 +210,26 @@ class LegacyEndpoint:
         await self._host.start(session.run, self._idle_timeout, self._forget)
         return session
 
+    def _give_up(self, session: SessionStreams) -> None:
+        """End a session that was refused, or whose client left before it heard of it."""
+        session.end()
+
     def _forget(self, session: LegacySession) -> None:
         self._sessions.pop(session.session_id, None)
 
-    def _session(self, arrival: Arrival) -> LegacySession:
+    def _session(self, arrival: Arrival) -> SessionStreams:
         session_id = arrival.headers.first(_SESSION_ID)
         if session_id is None:
-            raise _Refusal(400, "Bad Request: Missing session ID")
+            raise Refusal(400, "Bad Request: Missing session ID")
         session = self._sessions.get(session_id)
         # security: a session is no proof of who its client is, and belongs to whoever opened it.
         if session is None or session.is_over or session.principal != principal_of(arrival.http_request.scope):
             self._lost.report(session_id, is_open=session is not None and not session.is_over)
-            raise _Refusal(404, "Session not found")
+            raise Refusal(404, "Session not found")
         return session
 
     async def _take_in(self, messages: Iterable[Message | Rejection], version: str | None, arrival: Arrival) -> None:
-        if self._stateless:
+        if self._alone is not None:
             await self._alone.take_in(messages, version, arrival)
             return
         session = self._session(arrival)
@@ -241,10 +249,10 @@ class LegacyEndpoint:
         method = http_scope["method"]
         try:
             if method not in ("GET", "DELETE"):
-                raise _Refusal(405, "Method Not Allowed")
-            if self._stateless:
+                raise Refusal(405, "Method Not Allowed")
+            if self._alone is not None:
                 reason = "" if method == "GET" else ": Session termination not supported"
-                raise _Refusal(405, f"Method Not Allowed{reason}")
+                raise Refusal(405, f"Method Not Allowed{reason}")
             if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
                 error = unsupported_version(version)
                 await send_json(send, 400, error_message(None, error.error))
@@ -254,15 +262,15 @@ class LegacyEndpoint:
             else:
                 self._session(_arrival(http_scope, headers, b"", receive)).end()
                 await send_body(send, 200, b"")
-        except _Refusal as refusal:
-            allow = () if refusal.status != 405 else (_ALLOW_POST if self._stateless else _ALLOW_ALL,)
+        except Refusal as refusal:
+            allow = () if refusal.status != 405 else (_ALLOW_POST if self._alone is not None else _ALLOW_ALL,)
             await _refuse(send, refusal, headers, None, *allow)
 
     async def _get(
         self, http_scope: Scope, headers: ASGIHeaders, version: str | None, receive: Receive, send: Send
     ) -> None:
         if negotiate_accept(headers.first(b"accept")) not in ("sse", "both"):
-            raise _Refusal(406, "Not Acceptable: Client must accept text/event-stream")
+            raise Refusal(406, "Not Acceptable: Client must accept text/event-stream")
         session = self._session(_arrival(http_scope, headers, b"", receive))
         session.note_version(version)
         response = ResponseStream(send, accepts_json=False, prefers_sse=True)
@@ -270,9 +278,9 @@ class LegacyEndpoint:
         last_event_id = headers.first(b"last-event-id")
         if last_event_id and self._storage is not None:
             if not await session.resume(last_event_id, outlet):
-                raise _Refusal(404, "Unknown event id")
+                raise Refusal(404, "Unknown event id")
         elif session.has_standalone_stream:
-            raise _Refusal(409, "Conflict: Only one SSE stream is allowed per session")
+            raise Refusal(409, "Conflict: Only one SSE stream is allowed per session")
         else:
             await session.listen(outlet)
 
@@ -285,7 +293,7 @@ def _arrival(http_scope: Scope, headers: ASGIHeaders, body: bytes, receive: Rece
 
 def _check_answered(outlet: Outlet) -> None:
     if outlet.response.state is StreamState.UNDECIDED:
-        raise _Refusal(404, "Session not found")  # it ended while a client waited for a JSON document
+        raise Refusal(404, "Session not found")  # it ended while a client waited for a JSON document
 
 
 def principal_of(http_scope: object) -> object:
@@ -297,7 +305,7 @@ def principal_of(http_scope: object) -> object:
 
 async def _refuse(
     send: Send,
-    refusal: _Refusal,
+    refusal: Refusal,
     headers: ASGIHeaders,
     request_id: types.RequestId | None,
     *more_headers: tuple[bytes, bytes],

@@ -16,8 +16,8 @@ import anyio
 from mcp._engine.streams import to_model
 from mcp._protocol.jsonrpc import dumps, notification_message
 from mcp._protocol.sse import encode_event
+from mcp.server._http.event_store import EventMessage, EventStore
 from mcp.server._http.outlet import Outlet
-from mcp.server.streamable_http import EventMessage, EventStore
 
 logger = logging.getLogger(__name__)
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from mcp._protocol import capabilities, era
     from mcp.server import _handle, _in_process, caching, context
     from mcp.server import tracing as spans
+    from mcp.server._http.event_store import EventStore
     from mcp.server.lowlevel import opening
-    from mcp.server.streamable_http import EventStore
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import CorsSettings, TransportSecuritySettings
     from mcp.shared import message

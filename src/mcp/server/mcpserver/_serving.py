@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from mcp.server import _in_process
+    from mcp.server._http.event_store import EventStore
     from mcp.server.mcpserver import _checks, _direct, _settings
     from mcp.server.mcpserver import _handlers as _methods
     from mcp.server.mcpserver import context as _context
     from mcp.server.mcpserver.utilities import logging
-    from mcp.server.streamable_http import EventStore
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import CorsSettings, TransportSecuritySettings
 else:
