@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import bookshop
 import custom_codec
@@ -32,7 +38,7 @@ from mcp.types import (
     TextContent,
     TextResourceContents,
 )
-from tests.programs import EXAMPLES, free_port, run_program, serving
+from tests.programs import EXAMPLES, environment, free_port, run_program, serving
 
 PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 
@@ -59,6 +65,7 @@ def text(result: CallToolResult) -> str:
 
 def test_every_program_has_a_test_here() -> None:
     assert PROGRAMS == [
+        "approvals",
         "bookshop",
         "client_callbacks",
         "client_rounds",
@@ -259,3 +266,30 @@ def test_the_rotation_program_prints_each_step() -> None:
     assert [line.partition(":")[0] for line in printed.splitlines() if line.startswith("step")] == [
         f"step {step}, begun {when} it" for step in (1, 2, 3) for when in ("before", "after")
     ]
+
+
+def test_a_question_is_answered_on_a_page_while_its_worker_is_away(tmp_path: Path) -> None:
+    port, file = free_port(), str(tmp_path / "calls.db")
+    command = [sys.executable, str(EXAMPLES / "approvals.py"), "worker", file]
+    with serving([EXAMPLES / "approvals.py", "page", file, str(port)], port) as url:
+        page = url.removesuffix("/mcp")
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as worker:
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == "waiting for somebody to answer\n"
+            worker.kill()
+        shown = fetch(page)
+        assert "Buy a boat for 900 EUR?" in shown
+        [call] = re.findall(r'action="(/[0-9a-f]+)"', shown)
+        [name] = re.findall(r'type="checkbox" name="([^"]+)"', shown)
+        fetch(page + call, {name: "on", name.replace("approved", "remark"): "a small one"})
+        assert run_program(EXAMPLES / "approvals.py", "worker", file).splitlines() == [
+            "waiting for somebody to answer",
+            "{'result': 'bought a boat (a small one)'}",
+        ]
+        assert "None." in fetch(page)
+
+
+def fetch(url: str, form: dict[str, str] | None = None) -> str:
+    data = None if form is None else urlencode(form).encode()
+    with urlopen(url, data, timeout=30) as response:
+        return response.read().decode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import KW_ONLY, dataclass, field
 from types import TracebackType
@@ -429,7 +429,7 @@ class Client(AllPages):
     async def resume(
         self,
         call: PendingCall,
-        responses: types.InputResponses | None = None,
+        responses: Mapping[str, types.InputResponse] | None = None,
         *,
         store: PendingCalls | None = None,
         retry: bool = False,
