@@ -39,14 +39,14 @@ def test_fields_say_all_that_is_needed_to_show_them() -> None:
             {
                 "name": {
                     "type": "string",
-                    "title": "Your name",
+                    "title": "Name",
                     "description": "In full",
                     "minLength": 2,
                     "maxLength": 9,
                 },
                 "size": {
                     "type": "string",
-                    "oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}],
+                    "oneOf": [{"const": "s", "title": "S"}, {"const": "l", "title": "L"}],
                 },
                 "old": {"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"]},
                 "tags": {"type": "array", "items": {"type": "string", "enum": ["x", "y"]}, "maxItems": 1},
