@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from typing_extensions import assert_type
 
@@ -94,3 +96,58 @@ async def test_methods_and_lambdas_follow_the_same_rules() -> None:
     with pytest.raises(ValueError, match=r"^You must provide a name for lambda functions$"):
         mcp.tool(lambda: 1)
     assert await mcp.call_tool("next", {}) is not None
+
+
+def echo(a: str) -> str:
+    return a
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "expected"),
+    [
+        ("title", 3, "a string, got int"),
+        ("description", ["a"], "a string, got list"),
+        ("icons", "a.png", "a list of icons, got str"),
+        ("icons", ["a.png"], "Icon, got str"),
+        ("annotations", 3, "(Tool)?Annotations, got int"),
+        ("meta", [1], "a dict, got list"),
+    ],
+)
+def test_what_a_listing_could_not_show_is_refused_at_registration(member: str, value: Any, expected: str) -> None:
+    mcp = MCPServer("Lab")
+    said: Any = {member: value}
+    with pytest.raises(TypeError, match=f"^{member} of tool 'say' must be {expected}$"):
+        mcp.tool("say", **said)(lambda: "")
+    with pytest.raises(TypeError, match=f"^{member} of resource template 'x://{{a}}' must be {expected}$"):
+        mcp.resource("x://{a}", name="say", **said)(echo)
+    with pytest.raises(ValueError, match=member):
+        mcp.resource("x://y", name="say", **said)(lambda: "")
+    if member not in ("annotations", "meta"):
+        with pytest.raises(TypeError, match=f"^{member} of prompt 'say' must be {expected}$"):
+            mcp.prompt("say", **said)(lambda: "")
+
+
+def test_a_name_that_is_no_text_is_refused() -> None:
+    name: Any = 3
+    for decorate in (MCPServer("Lab").tool, MCPServer("Lab").prompt):
+        with pytest.raises(TypeError, match=r"^a name must be a string, got int$"):
+            decorate(name=name)(lambda: "")
+    with pytest.raises(TypeError, match=r"^visible must be a function of \(ctx, item\), got int$"):
+        MCPServer("Lab", visible=name)
+
+
+async def test_icons_and_annotations_may_be_written_as_dicts() -> None:
+    mcp = MCPServer("Lab")
+    hints: Any = {"readOnlyHint": True}
+    priority: Any = {"priority": 1}
+    icons: Any = [{"src": "a.png"}]
+    mcp.tool("say", annotations=hints, icons=icons)(lambda: "")
+    mcp.resource("x://{a}", name="say", annotations=priority, icons=icons)(echo)
+    (tool,) = await mcp.list_tools()
+    assert tool.annotations is not None
+    assert tool.annotations.read_only_hint is True
+    assert tool.icons is not None
+    assert tool.icons[0].src == "a.png"
+    (template,) = await mcp.list_resource_templates()
+    assert template.annotations is not None
+    assert template.annotations.priority == 1

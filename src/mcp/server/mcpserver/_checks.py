@@ -75,6 +75,16 @@ def choose_bus(subscriptions: SubscriptionBus | bool | None) -> SubscriptionBus 
     return subscriptions
 
 
+def check_visible(visible: object) -> None:
+    """Check the filter of what callers see.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if visible is not None and not callable(visible):
+        raise TypeError(f"visible must be a function of (ctx, item), got {type(visible).__name__}")
+
+
 def check_numbers(page_size: int | None, max_answer_retries: int, max_sync_threads: int | None) -> None:
     """Check the server's numbers.
 

@@ -193,6 +193,7 @@ class MCPServer(Registrations[LifespanResultT], Serving[LifespanResultT]):
     ) -> None:
         _check_unserved(auth_server_provider, token_verifier, auth)
         _checks.check_numbers(page_size, max_answer_retries, max_sync_threads)
+        _checks.check_visible(visible)
         self.settings: _settings.Settings[LifespanResultT] = _settings.make_settings(
             debug=debug,
             log_level=log_level,

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 import mcp_types as types
+from mcp.server.mcpserver._details import check_texts, read_icons
 from mcp.server.mcpserver._failures import is_designed
 from mcp.server.mcpserver._function import Function
 from mcp.server.mcpserver._output import content_types, text_of
@@ -138,6 +139,8 @@ class Prompt(BaseModel):
             InvalidSignature: The function cannot be called as it is written.
         """
         prompt_name = name_for(fn, name)
+        owner = f"prompt {prompt_name!r}"
+        check_texts(owner, title=title, description=description)
         function = Function(
             fn,
             owner_kind="prompt",
@@ -156,7 +159,7 @@ class Prompt(BaseModel):
             description=description_for(fn, description),
             arguments=arguments,
             fn=fn,
-            icons=icons,
+            icons=read_icons(owner, icons),
             context_kwarg=function.context_kwarg,
             function=function,
         )

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 import mcp_types as types
+from mcp.server.mcpserver._details import check_texts, read_icons, read_meta, read_model
 from mcp.server.mcpserver._failures import is_designed
 from mcp.server.mcpserver._function import Function
 from mcp.server.mcpserver._resource_contents import BINARY_TYPE, Contents
@@ -108,6 +109,8 @@ class ResourceTemplate(BaseModel):
         """
         parsed = UriTemplate.parse(uri_template)
         template_name = name_for(fn, name)
+        owner = f"resource template {uri_template!r}"
+        check_texts(owner, title=title, description=description, mime_type=mime_type)
         function = Function(
             fn,
             owner_kind="resource",
@@ -129,9 +132,9 @@ class ResourceTemplate(BaseModel):
             title=title,
             description=description_for(fn, description),
             mime_type=mime_type or "text/plain",
-            icons=icons,
-            annotations=annotations,
-            meta=meta,
+            icons=read_icons(owner, icons),
+            annotations=read_model(owner, "annotations", lambda: types.Annotations, annotations),
+            meta=read_meta(owner, meta),
             fn=fn,
             parameters=function.arguments.json_schema,
             context_kwarg=function.context_kwarg,

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 import mcp_types as types
 from mcp._protocol.codec import WireResult
 from mcp.server.context import ServerRequestContext
+from mcp.server.mcpserver._details import check_texts, read_icons, read_meta, read_model
 from mcp.server.mcpserver._failures import error_wire, tool_failure
 from mcp.server.mcpserver._function import Function
 from mcp.server.mcpserver._invoke import invoke
@@ -110,9 +111,12 @@ class Tool(BaseModel):
 
         Raises:
             ValueError: There is no name, or the timeout is no positive number.
+            TypeError: A name, title, description, annotation, icon or `_meta` is none.
             InvalidSignature: The function cannot be called as it is written.
         """
         tool_name = name_for(fn, name)
+        owner = f"tool {tool_name!r}"
+        check_texts(owner, title=title, description=description)
         validate_and_warn_tool_name(tool_name)
         function = Function(
             fn,
@@ -134,9 +138,9 @@ class Tool(BaseModel):
             fn_metadata=FuncMetadata(function, output),
             is_async=function.is_async,
             context_kwarg=function.context_kwarg,
-            annotations=annotations,
-            icons=icons,
-            meta=meta,
+            annotations=read_model(owner, "annotations", lambda: types.ToolAnnotations, annotations),
+            icons=read_icons(owner, icons),
+            meta=read_meta(owner, meta),
             resolved_params={} if function.plan is None else function.plan.resolved,
             resolver_plans={} if function.plan is None else function.plan.resolvers,
         )
@@ -233,7 +237,10 @@ def name_for(fn: Callable[..., Any], name: str | None) -> str:
 
     Raises:
         ValueError: It has none of its own, and none was given.
+        TypeError: The name is no text.
     """
+    if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"a name must be a string, got {type(name).__name__}")
     if name:
         return name
     own = cast("str | None", getattr(fn, "__name__", None))
