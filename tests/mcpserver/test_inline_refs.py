@@ -57,8 +57,23 @@ class Dog(BaseModel):
     tail: Inner
 
 
+class Mixed(enum.Enum):
+    A = "a"
+    TWO = 2
+
+
 Pet = Annotated[Cat | Dog, Field(discriminator="kind")]
-TYPES: list[Any] = [Outer, Box[Inner], Tree, list[Tree], Pet, Color | None, Literal["a"] | None, dict[str, Pet] | None]
+TYPES: list[Any] = [
+    Outer,
+    Box[Inner],
+    Tree,
+    list[Tree],
+    Pet,
+    Color | None,
+    Literal["a"] | None,
+    dict[str, Pet] | None,
+    Mixed | None,
+]
 DATA = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["red", "a", "cat", "dog", "x"]),
     lambda inner: (
@@ -107,6 +122,12 @@ def test_what_contains_itself_keeps_its_own_references_only() -> None:
         "default": None, "enum": ["red", "blue", None], "title": "Color", "type": ["string", "null"],
     }  # fmt: skip
     assert inlined["$defs"]["Tree"]["properties"]["children"]["items"] == {"$ref": "#/$defs/Tree"}
+
+
+@pytest.mark.rule("CASE-75")
+def test_null_joins_values_of_several_types() -> None:
+    inlined = inline_refs(TypeAdapter[Any](Mixed | None).json_schema())
+    assert inlined == {"enum": ["a", 2, None], "title": "Mixed"}
 
 
 def test_words_beside_a_reference_win_and_constraints_are_joined() -> None:

@@ -127,6 +127,8 @@ def _flattened(schema: JsonSchema) -> JsonSchema:
     kind = other.get("type")
     beside = {keyword: part for keyword, part in schema.items() if keyword != "anyOf"}
     is_alone = other.keys() & beside.keys() <= _ANNOTATIONS
+    if kind is None and "enum" in other and is_alone and not _COMBINING & other.keys():
+        return {**other, **beside, "enum": [*other["enum"], None]}  # values of several types
     if not isinstance(kind, str) or kind == "null" or _COMBINING & other.keys() or not is_alone:
         return schema
     values = [other["const"]] if "const" in other else other.get("enum")
