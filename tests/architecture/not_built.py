@@ -22,7 +22,6 @@ MODULES = {
     "mcp.server.auth.settings",
     "mcp.shared.auth",
     "mcp.client.caching",
-    "mcp.client.extension",
     "mcp.client.session_group",
     "mcp.shared.auth_utils",
     "mcp.shared.inbound",
@@ -56,14 +55,8 @@ NAMES: dict[str, set[str]] = {
         "CacheConfig",  # is missing
         "CacheEntry",  # is missing
         "CacheKey",  # is missing
-        "ClaimContext",  # is missing
-        "ClientExtension",  # is missing
         "InMemoryResponseCacheStore",  # is missing
-        "NotificationBinding",  # is missing
         "ResponseCacheStore",  # is missing
-        "ResultClaim",  # is missing
-        "UnexpectedClaimedResult",  # is missing
-        "advertise",  # is missing
     },
     "mcp.client.client": {
         "_evicting_message_handler",  # is missing

@@ -94,8 +94,6 @@ def test_something_that_is_no_server_is_refused_at_construction(server: Any) -> 
 def test_what_is_not_available_says_so() -> None:
     with pytest.raises(NotImplementedError, match="cache"):
         Client(Scripted(), cache=object())  # pyright: ignore[reportArgumentType]
-    with pytest.raises(NotImplementedError, match="extensions"):
-        Client(Scripted(), extensions=[object()])
 
 
 @pytest.mark.rule("CLIENT-1")

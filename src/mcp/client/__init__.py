@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from mcp.client._transport import Transport as Transport
     from mcp.client.client import CacheMode as CacheMode
     from mcp.client.client import Client as Client
+    from mcp.client.extension import ClaimContext as ClaimContext
+    from mcp.client.extension import ClientExtension as ClientExtension
+    from mcp.client.extension import NotificationBinding as NotificationBinding
+    from mcp.client.extension import ResultClaim as ResultClaim
+    from mcp.client.extension import UnexpectedClaimedResult as UnexpectedClaimedResult
+    from mcp.client.extension import advertise as advertise
     from mcp.client.pending import PendingCall as PendingCall
     from mcp.client.pending import PendingCalls as PendingCalls
     from mcp.client.session import ClientRequestContext as ClientRequestContext
@@ -20,28 +26,40 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CacheMode",
+    "ClaimContext",
     "Client",
+    "ClientExtension",
     "ClientRequestContext",
     "ClientSession",
     "IncomingMessage",
     "InputRequiredRoundsExceededError",
     "InvalidToolResultError",
+    "NotificationBinding",
     "PendingCall",
     "PendingCalls",
+    "ResultClaim",
     "Transport",
+    "UnexpectedClaimedResult",
+    "advertise",
 ]
 
 _HOMES = {
     "CacheMode": "mcp.client.client",
+    "ClaimContext": "mcp.client.extension",
     "Client": "mcp.client.client",
+    "ClientExtension": "mcp.client.extension",
     "ClientRequestContext": "mcp.client.session",
     "ClientSession": "mcp.client.session",
     "IncomingMessage": "mcp.client._notifications",
     "InputRequiredRoundsExceededError": "mcp._protocol.input_required",
     "InvalidToolResultError": "mcp.client._tool_schemas",
+    "NotificationBinding": "mcp.client.extension",
+    "ResultClaim": "mcp.client.extension",
     "PendingCall": "mcp.client.pending",
     "PendingCalls": "mcp.client.pending",
     "Transport": "mcp.client._transport",
+    "UnexpectedClaimedResult": "mcp.client.extension",
+    "advertise": "mcp.client.extension",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from dataclasses import dataclass, field
+from typing import Generic, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
 import mcp_types as types
-from mcp._protocol.era import LEGACY, MODERN, Era
+from mcp._protocol.era import LEGACY, MODERN, Era, era_of
 from mcp._protocol.tool_results import check_conversation
+from mcp.client._claims import Claims
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, ErrorData
 
@@ -36,7 +37,7 @@ class Answers(Generic[ContextT]):
         sampling_capabilities: Refines what `sampling` declares.
         list_roots: Lists the roots.
         elicitation_capabilities: Refines what `elicitation` declares.
-        extensions: The extensions to declare, with their settings.
+        claims: The extensions to declare, and the results that they claim.
     """
 
     elicitation: Callable[[ContextT, types.ElicitRequestParams], Awaitable[types.ElicitResult | ErrorData]] | None
@@ -50,13 +51,13 @@ class Answers(Generic[ContextT]):
     sampling_capabilities: types.SamplingCapability | None
     list_roots: Callable[[ContextT], Awaitable[types.ListRootsResult | ErrorData]] | None
     elicitation_capabilities: types.ElicitationCapability | None = None
-    extensions: dict[str, dict[str, Any]] | None = None
+    claims: Claims = field(default_factory=lambda: Claims(None, None))
 
-    def capabilities(self, era: Era = MODERN, *, by_hand: bool = False) -> types.ClientCapabilities:
+    def capabilities(self, version: str, *, by_hand: bool = False) -> types.ClientCapabilities:
         """Say what this client can answer.
 
         Args:
-            era: The era in which it says so.
+            version: The protocol revision under which it says so.
             by_hand: Whether the caller answers this request's questions itself, whatever callbacks there are.
         """
         elicitation = sampling = roots = None
@@ -71,9 +72,9 @@ class Answers(Generic[ContextT]):
         elif by_hand:
             sampling = types.SamplingCapability()
         if self.list_roots is not None or by_hand:
-            roots = types.RootsCapability(list_changed=True if era is LEGACY else None)
+            roots = types.RootsCapability(list_changed=True if era_of(version) is LEGACY else None)
         return types.ClientCapabilities(
-            elicitation=elicitation, sampling=sampling, roots=roots, extensions=self.extensions or None
+            elicitation=elicitation, sampling=sampling, roots=roots, extensions=self.claims.declared(version)
         )
 
     def refusal(self, request: types.InputRequest, era: Era) -> ErrorData | None:

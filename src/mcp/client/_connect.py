@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
@@ -90,20 +90,12 @@ def check_mode(mode: str) -> None:
     raise ValueError(text)
 
 
-def check_unavailable(extensions: object, cache: object) -> None:
+def check_unavailable(cache: object) -> None:
     """Refuse settings that would have no effect.
 
     Raises:
-        TypeError: `extensions` is a mapping.
         NotImplementedError: The setting is not available.
     """
-    if isinstance(extensions, Mapping):
-        raise TypeError(
-            "extensions= takes a sequence of ClientExtension instances. The mapping form was replaced: "
-            "use advertise(identifier, settings) for advertise-only entries"
-        )
-    if extensions:
-        raise NotImplementedError("extensions= is not available")
     if cache is not None:
         raise NotImplementedError("cache= is not available: every verb asks the server; leave it out or pass None")
 

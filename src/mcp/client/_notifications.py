@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 import mcp_types as types
 from mcp._engine.link import OnNotification
+from mcp.client._bindings import Bindings
 from mcp.shared.dispatcher import ProgressFnT, tell_progress
 from mcp_types.methods import MONOLITH_NOTIFICATIONS, SERVER_NOTIFICATIONS
 
@@ -34,6 +35,7 @@ class Notifications:
         logging_callback: Receives log messages.
         message_handler: Receives every notification, and faults of the transport.
         on_tools_changed: Called when the server says that its tools have changed.
+        bindings: Hears what only extensions know.
     """
 
     def __init__(
@@ -41,7 +43,9 @@ class Notifications:
         logging_callback: LoggingCallback | None,
         message_handler: MessageHandler | None,
         on_tools_changed: Callable[[], None],
+        bindings: Bindings,
     ) -> None:
+        self.bindings = bindings
         self._logging_callback = logging_callback
         self._message_handler = message_handler
         self._on_tools_changed = on_tools_changed
@@ -78,6 +82,8 @@ class Notifications:
         params: dict[str, Any] | None,
         report: Callable[[types.ProgressNotification], Awaitable[None]] | None,
     ) -> None:
+        if self.bindings.take(method, params):
+            return
         notification = self._read(method, params)
         if notification is None:
             return

@@ -8,7 +8,7 @@ import mcp_types as types
 from mcp._engine.duplex import DuplexLink
 from mcp._engine.link import Link
 from mcp._protocol.codec import decode_result
-from mcp._protocol.era import LEGACY, MODERN, era_of
+from mcp._protocol.era import MODERN, era_of
 from mcp._protocol.negotiate import (
     DISCOVER_TIMEOUT_SECONDS,
     Discover,
@@ -66,7 +66,7 @@ class SessionOpening(SessionRequests):
         info: types.Implementation,
         log_level: types.LoggingLevel | None,
     ) -> None:
-        super().__init__(link, limits, notifications, tools)
+        super().__init__(link, limits, notifications, tools, answers.claims)
         self._answers = answers
         self._info = info
         self._log_level: types.LoggingLevel | None = log_level
@@ -125,7 +125,7 @@ class SessionOpening(SessionRequests):
             return self._initialize_result
         if self._era is MODERN:
             raise RuntimeError(f"the session already speaks {self._version}, which knows no initialize")
-        capabilities = self._answers.capabilities(LEGACY)
+        capabilities = self._answers.capabilities(LATEST_HANDSHAKE_VERSION)
         params: dict[str, Any] = {
             "protocolVersion": LATEST_HANDSHAKE_VERSION,
             "capabilities": capabilities.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"tasks"}),
@@ -212,6 +212,7 @@ class SessionOpening(SessionRequests):
         Raises:
             RuntimeError: There is no protocol version that both sides speak.
         """
+        self._notifications.bindings.warn()
         if isinstance(result, types.InitializeResult):
             self._speak(handshake_version(result))
             self._discover_result, self._initialize_result = None, result
@@ -232,5 +233,9 @@ class SessionOpening(SessionRequests):
         if self._era is MODERN:
             answers = self._answers
             self._metadata = Metadata(
-                version, answers.capabilities(), answers.capabilities(by_hand=True), self._info, self._log_level
+                version,
+                answers.capabilities(version),
+                answers.capabilities(version, by_hand=True),
+                self._info,
+                self._log_level,
             )

@@ -16,6 +16,7 @@ from mcp._protocol.codec import InvalidServerResult, decode_result, without_mode
 from mcp._protocol.era import LEGACY, MODERN, Era, defines_notification
 from mcp._protocol.fields import dump
 from mcp._protocol.input_required import without_answers
+from mcp.client._claims import Claims, UnexpectedClaimedResult
 from mcp.client._notifications import Notifications
 from mcp.client._outgoing import Limits, Metadata, exchange_in_time, own_metadata
 from mcp.client._params import mirror_name, model_of
@@ -65,10 +66,14 @@ class SessionRequests(SessionVerbs):
         limits: How long answers may take.
         notifications: Who hears what the server tells in passing.
         tools: What is known about the server's tools.
+        claims: The results that extensions claim.
     """
 
-    def __init__(self, link: Link, limits: Limits, notifications: Notifications, tools: ToolSchemas) -> None:
+    def __init__(
+        self, link: Link, limits: Limits, notifications: Notifications, tools: ToolSchemas, claims: Claims
+    ) -> None:
         self._link = link
+        self._claims = claims
         self._limits = limits
         self._notifications = notifications
         self._tools = tools
@@ -217,6 +222,9 @@ class SessionRequests(SessionVerbs):
             return decode_result(method, wire, InputRequiredResult)
         if method == "tools/call" and self._era is LEGACY and "content" not in wire:
             wire = {**wire, "content": []}  # servers of older revisions leave it out where there is only data
+        kind = wire.get("resultType", "complete")
+        if kind != "complete" and method == "tools/call" and (claim := self._claims.find(kind, self._version)):
+            raise UnexpectedClaimedResult(decode_result(method, wire, claim.model, claimed=(claim.result_type,)))
         return decode_result(method, wire, result_type)
 
     async def _notify(self, method: str, params: dict[str, Any] | None) -> None:

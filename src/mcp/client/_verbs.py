@@ -10,6 +10,7 @@ from pydantic import BaseModel
 import mcp_types as types
 from mcp._protocol.era import MODERN
 from mcp._protocol.fields import dump
+from mcp.client._claims import UnexpectedClaimedResult
 from mcp.client._params import call_params, progress_params, prompt_params, uri_params, with_given_answers
 from mcp.shared._deprecated import deprecated
 from mcp.shared.dispatcher import ProgressFnT
@@ -135,7 +136,7 @@ class SessionVerbs:
         request_state: str | None = None,
         meta: RequestParamsMeta | None = None,
         allow_input_required: Literal[False] = False,
-        allow_claimed: bool = False,
+        allow_claimed: Literal[False] = False,
     ) -> types.CallToolResult: ...
 
     @overload
@@ -150,8 +151,23 @@ class SessionVerbs:
         request_state: str | None = None,
         meta: RequestParamsMeta | None = None,
         allow_input_required: bool,
-        allow_claimed: bool = False,
+        allow_claimed: Literal[False] = False,
     ) -> types.CallToolResult | InputRequiredResult: ...
+
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressFnT | None = None,
+        *,
+        input_responses: types.InputResponses | None = None,
+        request_state: str | None = None,
+        meta: RequestParamsMeta | None = None,
+        allow_input_required: bool = False,
+        allow_claimed: bool,
+    ) -> types.CallToolResult | InputRequiredResult | types.Result: ...
 
     async def call_tool(
         self,
@@ -165,7 +181,7 @@ class SessionVerbs:
         meta: RequestParamsMeta | None = None,
         allow_input_required: bool = False,
         allow_claimed: bool = False,
-    ) -> types.CallToolResult | InputRequiredResult:
+    ) -> types.CallToolResult | InputRequiredResult | types.Result:
         """Call a tool.
 
         Args:
@@ -179,11 +195,19 @@ class SessionVerbs:
             allow_input_required: Return an `InputRequiredResult` instead of raising. The request then declares that
                 its questions can be answered, whatever callbacks the session has.
             allow_claimed: Return the result of an extension that claims its shape instead of raising.
+
+        Raises:
+            UnexpectedClaimedResult: The result, which it has, is of a shape that an extension claims.
         """
         params = with_given_answers(call_params(name, arguments), input_responses, request_state)
-        result = await self._call_tool(
-            params, meta, read_timeout_seconds, progress_callback, by_hand=allow_input_required
-        )
+        try:
+            result = await self._call_tool(
+                params, meta, read_timeout_seconds, progress_callback, by_hand=allow_input_required
+            )
+        except UnexpectedClaimedResult as claimed:
+            if not allow_claimed:
+                raise
+            return claimed.result
         if isinstance(result, InputRequiredResult) and not allow_input_required:
             raise needs_input("call_tool")
         if isinstance(result, InputRequiredResult):

@@ -15,6 +15,7 @@ from typing_extensions import Self
 import mcp_types as types
 from mcp._engine.link import Link
 from mcp._protocol.metadata import LOG_LEVELS
+from mcp.client._claims import UnexpectedClaimedResult
 from mcp.client._connect import (
     ASGIApp,
     InProcessServer,
@@ -25,6 +26,7 @@ from mcp.client._connect import (
     check_unavailable,
     open_target,
 )
+from mcp.client._extensions import Folded, fold
 from mcp.client._http.backend import TransportFailure
 from mcp.client._input_required import Send, answer_rounds
 from mcp.client._pages import AllPages, CacheMode
@@ -38,6 +40,7 @@ from mcp.client._verbs import (
     SUBSCRIBE_REMOVED,
     UNSUBSCRIBE_REMOVED,
 )
+from mcp.client.extension import ClientExtension
 from mcp.client.session import (
     ClientSession,
     ElicitationFnT,
@@ -132,7 +135,7 @@ class Client(AllPages):
     prior_discover: types.DiscoverResult | None = None
     elicitation_callback: ElicitationFnT | None = None
     input_required_max_rounds: int = DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
-    extensions: Sequence[object] | None = None
+    extensions: Sequence[ClientExtension] | None = None
     cache: None = None
     elicitation_capabilities: types.ElicitationCapability | None = None
     input_required_timeout: float | None = None
@@ -144,6 +147,7 @@ class Client(AllPages):
     _connecting: ClientSession | None = field(default=None, init=False, repr=False)
     _session: ClientSession | None = field(default=None, init=False, repr=False)
     _entered: bool = field(default=False, init=False, repr=False)
+    _folded: Folded | None = field(default=None, init=False, repr=False)
     _exit_stack: AsyncExitStack = field(default_factory=AsyncExitStack, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -154,8 +158,9 @@ class Client(AllPages):
                 raise ValueError(f"{name} must be 0 or more, got {value!r}")
         if self.log_level is not None and self.log_level not in LOG_LEVELS:
             raise ValueError(f"log_level must be one of {list(LOG_LEVELS)}, got {self.log_level!r}")
-        check_unavailable(self.extensions, self.cache)
+        check_unavailable(self.cache)
         check_target(self.server, self.transport)
+        self._folded = None if self.extensions is None else fold(self.extensions)
 
     async def __aenter__(self) -> Self:
         if self._entered:
@@ -184,6 +189,7 @@ class Client(AllPages):
             await self._connecting._notifications.fault(fault)
 
     def _make_session(self, link: Link) -> ClientSession:
+        folded = self._folded
         return ClientSession(
             None,
             None,
@@ -196,6 +202,9 @@ class Client(AllPages):
             self.client_info,
             log_level=self.log_level,
             sampling_capabilities=self.sampling_capabilities,
+            extensions=None if folded is None else folded.settings,
+            result_claims=None if folded is None else folded.claims,
+            notification_bindings=None if folded is None else folded.bindings,
             link=link,
             elicitation_capabilities=self.elicitation_capabilities,
             reset_timeout_on_progress=self.reset_timeout_on_progress,
@@ -311,7 +320,12 @@ class Client(AllPages):
         def send(params: dict[str, Any]) -> Awaitable[types.CallToolResult | InputRequiredResult]:
             return session._call_tool(params, meta, read_timeout_seconds, progress_callback)
 
-        result = await self._send_with_input(send, params)
+        try:
+            result = await self._send_with_input(send, params)
+        except UnexpectedClaimedResult as claimed:
+            if self._folded is None:
+                raise
+            result = await self._folded.resolve(claimed, session, name, read_timeout_seconds)
         if self.validate_results:
             await session.validate_tool_result(name, result)
         return result

@@ -16,6 +16,8 @@ from mcp._engine.owner import Owned
 from mcp._engine.stream_link import StreamLink
 from mcp._protocol.negotiate import DISCOVER_TIMEOUT_SECONDS
 from mcp.client._answers import Answers
+from mcp.client._bindings import Binding, Bindings
+from mcp.client._claims import Claim, Claims
 from mcp.client._notifications import IncomingMessage, Notifications
 from mcp.client._opening import SessionOpening
 from mcp.client._outgoing import Limits
@@ -108,8 +110,8 @@ class ClientSession(SessionOpening):
         log_level: The least severe log message to ask for with each request.
         sampling_capabilities: Refines what `sampling_callback` declares.
         extensions: The extensions to declare, with their settings.
-        result_claims: Result shapes that extensions claim.
-        notification_bindings: Handlers of extensions' notifications.
+        result_claims: Result shapes of `tools/call` that extensions claim, by extension.
+        notification_bindings: Handlers of extensions' notifications, one for each method.
         dispatcher: A way to the server instead of streams.
         link: A way to the server instead of streams.
         elicitation_capabilities: Refines what `elicitation_callback` declares.
@@ -133,8 +135,8 @@ class ClientSession(SessionOpening):
         log_level: types.LoggingLevel | None = None,
         sampling_capabilities: types.SamplingCapability | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
-        result_claims: Mapping[str, Sequence[object]] | None = None,
-        notification_bindings: Sequence[object] | None = None,
+        result_claims: Mapping[str, Sequence[Claim]] | None = None,
+        notification_bindings: Sequence[Binding] | None = None,
         dispatcher: object | None = None,
         link: Link | None = None,
         elicitation_capabilities: types.ElicitationCapability | None = None,
@@ -143,13 +145,12 @@ class ClientSession(SessionOpening):
         tracing: bool = True,
     ) -> None:
         _check_ways(read_stream, write_stream, dispatcher, link)
-        if result_claims or notification_bindings:
-            raise NotImplementedError("result_claims= and notification_bindings= are not available")
         tools = ToolSchemas()
+        bindings = Bindings(notification_bindings or ())
         super().__init__(
             link or StreamLink(*cast("TransportStreams", (read_stream, write_stream))),
             Limits(read_timeout_seconds, reset_timeout_on_progress, total_timeout_seconds),
-            Notifications(logging_callback, message_handler, tools.forget_misses),
+            Notifications(logging_callback, message_handler, tools.forget_misses, bindings),
             tools,
             Answers[ClientRequestContext](
                 elicitation=elicitation_callback,
@@ -157,7 +158,7 @@ class ClientSession(SessionOpening):
                 sampling_capabilities=sampling_capabilities,
                 list_roots=list_roots_callback,
                 elicitation_capabilities=elicitation_capabilities,
-                extensions=extensions,
+                claims=Claims(extensions, result_claims),
             ),
             client_info or types.Implementation(name="mcp", version="0.1.0"),
             log_level,
@@ -183,6 +184,7 @@ class ClientSession(SessionOpening):
         self._state = "closed"
         for tell in list(self._at_close):
             tell()
+        await self._notifications.bindings.stop()
         if self._own_link is not None:
             await self._own_link.__aexit__(exc_type, exc_val, exc_tb)
         return None
