@@ -169,6 +169,50 @@ def test_requests_come_in_every_order_before_the_handshake_and_after() -> None:
         assert server.end() == 0
 
 
+ASKER = """
+from pydantic import BaseModel
+from mcp.server.mcpserver import Context, MCPServer
+
+class Form(BaseModel):
+    n: int
+
+server = MCPServer("asker", log_level="ERROR")
+
+@server.tool()
+async def ask(ctx: Context) -> str:
+    try:
+        return (await ctx.elicit("n?", Form)).action
+    except Exception as error:
+        return str(error)
+
+server.run()
+"""
+
+
+def test_an_answer_that_is_none_ends_the_wait_for_it() -> None:
+    with stdio_child.child([sys.executable, "-c", ASKER]) as server:
+        hello = opening("2025-11-25")
+        hello["params"]["capabilities"] = {"elicitation": {}}
+        server.send(hello)
+        assert "result" in server.message()
+        for members, problem in (
+            (b',"result":[]}', "The answer is no JSON-RPC response"),
+            (b',"error":"no"}', "The answer is no JSON-RPC response"),
+            (b"}", "The answer is no JSON-RPC response"),
+            (b',"result":{"action":"accept","content":{"n":NaN}}}', "The answer is not JSON"),
+            (b',"result":' + nested(100_000) + b"}", "The answer is not JSON"),
+            (b',"result":{"action":"acc', "The answer is not JSON"),
+            (b',"result":{"action":3}}', "The client answered 'elicitation/create' with an invalid result"),
+        ):
+            server.send(message("call", "tools/call", name="ask", arguments={}))
+            question = server.message()["id"]
+            server.write(b'{"jsonrpc":"2.0","id":%d' % question + members + b"\n")
+            answers = [server.message() for _ in range(1 if b'action":3' in members else 2)]
+            assert [answer.get("id") for answer in answers] == [None, "call"][-len(answers) :]
+            assert answers[-1]["result"]["content"][0]["text"].startswith(problem)
+        assert server.end() == 0
+
+
 # --- a socket ---------------------------------------------------------------------------------------------------------
 
 

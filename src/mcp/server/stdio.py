@@ -26,7 +26,16 @@ from mcp._engine.line_streams import LineReader, LineReadStream, LineWriteStream
 from mcp._engine.lines import DEFAULT_MAX_LINE_BYTES, LineTooLong
 from mcp._protocol.era import errors_need_id, knows_batches
 from mcp._protocol.errors import Rejection
-from mcp._protocol.jsonrpc import PARSE_ERROR_TEXT, Message, error_message, loads, read_message
+from mcp._protocol.jsonrpc import (
+    PARSE_ERROR_TEXT,
+    ErrorResponse,
+    Message,
+    broken_answer,
+    error_message,
+    loads,
+    read_message,
+    unreadable_answer,
+)
 from mcp.server._stdio_fds import STDIN, STDOUT, claim_stdin, claim_stdout, is_descriptor
 from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
@@ -72,12 +81,16 @@ class StdioReadStream(LineReadStream):
         self._answers = answers
         self._max_line_bytes = max_line_bytes
         self._batch: deque[Any] = deque()
+        self._broken: ErrorResponse | None = None  # what ends the wait for an answer that the last line did not give
 
     async def receive_wire(self, version: str | None) -> Message | None:
         """Wait for the next message; `None` at the end of input."""
         while True:
+            answer: ErrorResponse | None = None
             if self._batch:
-                read = read_message(self._batch.popleft())
+                item = self._batch.popleft()
+                read = read_message(item)
+                answer = broken_answer(item) if isinstance(read, Rejection) else None
             else:
                 line = await self._lines.read()
                 if line is None:
@@ -85,8 +98,11 @@ class StdioReadStream(LineReadStream):
                         self.on_end()
                     return None
                 read = self._read_line(line, version)
+                answer, self._broken = self._broken, None
             if isinstance(read, Rejection):
                 await self._refuse(read, version)
+                if answer is not None:
+                    return answer
             elif read is not None:
                 return read
 
@@ -96,8 +112,9 @@ class StdioReadStream(LineReadStream):
             return Rejection(400, INVALID_REQUEST, f"Message is longer than {self._max_line_bytes} bytes")
         try:
             value = loads(line)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
             logger.warning("A line from the client is not JSON: %r", line[:_SHOWN_BYTES])
+            self._broken = unreadable_answer(line, error)
             return Rejection(400, PARSE_ERROR, PARSE_ERROR_TEXT)
         if version is not None and knows_batches(version) and isinstance(value, list) and value:
             self._batch.extend(cast("list[Any]", value))
@@ -105,6 +122,7 @@ class StdioReadStream(LineReadStream):
         read = read_message(value)
         if isinstance(read, Rejection):
             logger.warning("A line from the client is no JSON-RPC message: %r", line[:_SHOWN_BYTES])
+            self._broken = broken_answer(value)
         return read
 
     async def _refuse(self, rejection: Rejection, version: str | None) -> None:
