@@ -18,6 +18,7 @@ from mcp.client import (
     ClientExtension,
     ClientSession,
     NotificationBinding,
+    PendingCall,
     ResultClaim,
     UnexpectedClaimedResult,
     advertise,
@@ -208,6 +209,19 @@ async def test_a_claim_holds_after_rounds_of_questions_too() -> None:
     server = Scripted(tools__call=[asking(which=form()), VOUCHER])
     async with Client(server, extensions=[Shop()], elicitation_callback=elicit) as client:
         assert text_of(await client.call_tool("add")) == "redeemed v-1"
+
+
+async def test_a_claim_holds_for_a_call_that_was_put_away_too() -> None:
+    server = Scripted(tools__call=[asking(which=form()), VOUCHER, VOUCHER])
+    async with Client(server, extensions=[Shop()]) as client:
+        pending = await client.begin("call_tool", "add")
+        assert isinstance(pending, PendingCall)
+        answers: types.InputResponses = {"which": types.ElicitResult(action="accept", content={"a": "b"})}
+        finished = await client.resume(pending, answers)
+        assert isinstance(finished, types.CallToolResult)
+        assert text_of(finished) == "redeemed v-1"
+        begun = await client.begin("call_tool", "add")
+        assert isinstance(begun, types.CallToolResult)
 
 
 @pytest.mark.rule("CEXT-D2", "CEXT-D4")

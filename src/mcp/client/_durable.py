@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import anyio
@@ -36,10 +36,13 @@ Responses: TypeAlias = Mapping[str, types.InputResponse]
 class Sender:
     """What sends a request: a client, as far as it matters here."""
 
-    __slots__ = ("max_rounds", "session", "validates")
+    __slots__ = ("call_tool", "max_rounds", "session", "validates")
 
-    def __init__(self, session: Any, max_rounds: int, validates: bool) -> None:
+    def __init__(
+        self, session: Any, call_tool: Callable[..., Awaitable[Any]], max_rounds: int, validates: bool
+    ) -> None:
         self.session = session
+        self.call_tool = call_tool
         self.max_rounds = max_rounds
         self.validates = validates
 
@@ -51,7 +54,7 @@ class Sender:
         if call.state is not None:
             params["requestState"] = call.state
         if call.method == "tools/call":
-            return await self.session._call_tool(params, None, None, None, by_hand=True)
+            return await self.call_tool(params, by_hand=True)
         return await self.session._ask_open(call.method, params, RESULTS[call.method], None, by_hand=True)
 
     async def finish(self, call: PendingCall, result: CallResult) -> CallResult:

@@ -318,14 +318,9 @@ class Client(AllPages):
         params = with_given_answers(call_params(name, arguments), input_responses, request_state)
 
         def send(params: dict[str, Any]) -> Awaitable[types.CallToolResult | InputRequiredResult]:
-            return session._call_tool(params, meta, read_timeout_seconds, progress_callback)
+            return self._call_tool(params, meta, read_timeout_seconds, progress_callback)
 
-        try:
-            result = await self._send_with_input(send, params)
-        except UnexpectedClaimedResult as claimed:
-            if self._folded is None:
-                raise
-            result = await self._folded.resolve(claimed, session, name, read_timeout_seconds)
+        result = await self._send_with_input(send, params)
         if self.validate_results:
             await session.validate_tool_result(name, result)
         return result
@@ -476,7 +471,25 @@ class Client(AllPages):
     def _sender(self) -> Sender:
         from mcp.client._durable import Sender
 
-        return Sender(self.session, self.input_required_max_rounds, self.validate_results)
+        return Sender(self.session, self._call_tool, self.input_required_max_rounds, self.validate_results)
+
+    async def _call_tool(
+        self,
+        params: dict[str, Any],
+        meta: RequestParamsMeta | None = None,
+        timeout: float | None = None,
+        progress_callback: ProgressFnT | None = None,
+        *,
+        by_hand: bool = False,
+    ) -> types.CallToolResult | InputRequiredResult:
+        """Send one round of a call; a result that an extension claims is turned into a tool's."""
+        session = self.session
+        try:
+            return await session._call_tool(params, meta, timeout, progress_callback, by_hand=by_hand)
+        except UnexpectedClaimedResult as claimed:
+            if self._folded is None:
+                raise
+            return await self._folded.resolve(claimed, session, params["name"], timeout)
 
     async def _send_with_input(self, send: Send[ResultT], params: dict[str, Any]) -> ResultT:
         if self.input_required_timeout is not None:
