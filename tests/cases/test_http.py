@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from http import HTTPStatus
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -20,7 +21,7 @@ from mcp.client.client import Client
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 from tests.cases import program
-from tests.cases.ways import both_eras, eventually, plain_client
+from tests.cases.ways import both_eras, eventually, plain_client, until
 from tests.client.legacy_http import legacy
 from tests.client.raw_http import Seen, modern, raw_server, response, tool_result
 from tests.programs import free_port
@@ -192,3 +193,36 @@ async def test_the_end_of_a_raw_stream_is_not_waited_for_longer_than_its_answer(
             for _ in range(20):
                 await client.call_tool("add")
             assert anyio.current_time() - begun < 2
+
+
+@pytest.mark.rule("CASE-8")
+async def test_a_client_goes_on_where_a_server_has_forgotten_its_session(tmp_path: Path) -> None:
+    server = program.build()
+    note = tmp_path / "note"
+    failures: list[MCPError] = []
+    with serving(server.streamable_http_app()) as port, anyio.fail_after(30):
+        sessions = server.session_manager._legacy._sessions
+
+        async with Client(f"http://127.0.0.1:{port}/mcp", mode="legacy") as client:
+
+            async def be_under_way() -> None:
+                with pytest.raises(MCPError) as caught:
+                    await client.call_tool("wait", {"path": str(note)})
+                failures.append(caught.value)
+
+            async def add() -> None:
+                assert (await client.call_tool("add", {"a": 1, "b": 2})).structured_content == {"result": 3}
+
+            await add()
+            [first] = sessions
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(be_under_way)
+                await until(note, "begun")
+                async with plain_client(port) as http_client:
+                    ended = await http_client.delete("/mcp", headers={"mcp-session-id": first})
+                    assert ended.status_code == 200
+                await add()
+            await add()
+            assert len(sessions) == 1
+            assert first not in sessions
+    assert [failure.is_local for failure in failures] == [True]
