@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import stat
 import sys
+import warnings
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -113,7 +114,9 @@ def test_of_several_processes_one_adds_each_key(tmp_path: Path) -> None:
 def test_a_store_that_was_used_before_a_fork_works_in_both_processes(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "store.db")
     assert anyio.run(store.add_once, "before", LONG) is True
-    process = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the process of the tests may have threads
+        process = os.fork()
     if process == 0:  # the child
         try:
             os._exit(0 if anyio.run(store.add_once, "child", LONG) else 1)

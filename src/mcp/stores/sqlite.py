@@ -170,10 +170,14 @@ class SQLiteStore:
         if self._connection is None or self._process != os.getpid():
             if not os.path.exists(self._path):
                 os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-            db = sqlite3.connect(self._path, self._timeout, isolation_level=None, check_same_thread=False)
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = FULL")
-            db.executescript(_SCHEMA)
+            db = sqlite3.connect(self._path, timeout=self._timeout, isolation_level=None, check_same_thread=False)
+            try:
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA synchronous = FULL")
+                db.executescript(_SCHEMA)
+            except BaseException:
+                db.close()
+                raise
             self._connection, self._process = db, os.getpid()
         return self._connection
 
