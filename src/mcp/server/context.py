@@ -10,14 +10,18 @@ from pydantic import BaseModel
 from typing_extensions import TypeVar
 
 import mcp_types as types
-from mcp.server._telling import wants_log
-from mcp.server.session import ServerSession
 from mcp_types import LoggingLevel
+from mcp_types._lazy import lazy_module
 
 if TYPE_CHECKING:
+    from mcp.server import _telling
+    from mcp.server import session as _session
     from mcp.server.connection import Connection
     from mcp.shared.dispatcher import DispatchContext
     from mcp.shared.transport_context import TransportContext
+else:
+    _session = lazy_module("mcp.server.session")
+    _telling = lazy_module("mcp.server._telling")
 
 LifespanContextT = TypeVar("LifespanContextT", default=dict[str, Any])
 RequestT = TypeVar("RequestT", default=Any)
@@ -46,7 +50,7 @@ class ServerRequestContext(Generic[LifespanContextT, RequestT]):
         close_standalone_sse_stream: The same for the stand-alone stream of a legacy session.
     """
 
-    session: ServerSession
+    session: _session.ServerSession
     lifespan_context: LifespanContextT
     protocol_version: str
     method: str
@@ -148,7 +152,9 @@ class Context(Generic[LifespanT_co]):
             ValueError: The level is none of the eight.
         """
         connection = self._connection
-        if not wants_log(level, connection.facts, connection.handshake if connection.initialize_accepted else None):
+        if not _telling.wants_log(
+            level, connection.facts, connection.handshake if connection.initialize_accepted else None
+        ):
             return
         params: dict[str, Any] = {"level": level, "data": data}
         if logger is not None:

@@ -35,16 +35,21 @@ from mcp.server._sealing import (
     InvalidRequestState,
 )
 from mcp.server._state_stores import StoreDown, check_store, spend
-from mcp.server.auth._access_token import principal_components
-from mcp.server.auth.middleware.auth_context import get_access_token, verified_user
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.stores.store import Store
+from mcp_types._lazy import lazy_module
 from mcp_types.jsonrpc import INTERNAL_ERROR
 from mcp_types.methods import INPUT_REQUIRED_METHODS
 
 if TYPE_CHECKING:
     import os
+
+    from mcp.server.auth import _access_token
+    from mcp.server.auth.middleware import auth_context
+else:
+    _access_token = lazy_module("mcp.server.auth._access_token")
+    auth_context = lazy_module("mcp.server.auth.middleware.auth_context")
 
 __all__ = [
     "AESGCMRequestStateCodec",
@@ -93,9 +98,9 @@ def authenticated_principal(ctx: ServerRequestContext[Any, Any]) -> str | None:
 
     The principal is client id, issuer and subject, as a compact JSON array.
     """
-    user = None if ctx.request is None else verified_user(getattr(ctx.request, "scope", None))
-    token = get_access_token() if user is None else user.access_token
-    return None if token is None else json.dumps(principal_components(token), separators=(",", ":"))
+    user = None if ctx.request is None else auth_context.verified_user(getattr(ctx.request, "scope", None))
+    token = auth_context.get_access_token() if user is None else user.access_token
+    return None if token is None else json.dumps(_access_token.principal_components(token), separators=(",", ":"))
 
 
 class RequestStateOptions(TypedDict, total=False):

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 import mcp_types as types
-from mcp.server._asking import AskNow
-from mcp.server._questions import FormQuestion, Question, RootsQuestion, SamplingQuestion, UrlQuestion
 from mcp.server.context import ServerRequestContext
-from mcp.server.elicitation import ElicitationResult, UrlElicitationResult, elicit_url, elicit_with_validation
-from mcp.server.session import ServerSession
 from mcp.shared.exceptions import NoBackChannelError
+from mcp_types._lazy import lazy_module
+
+if TYPE_CHECKING:
+    from mcp.server import _asking, _questions, elicitation
+    from mcp.server import session as _session
+else:
+    _asking = lazy_module("mcp.server._asking")
+    _questions = lazy_module("mcp.server._questions")
+    elicitation = lazy_module("mcp.server.elicitation")
+    _session = lazy_module("mcp.server.session")
 
 OutcomeT = TypeVar("OutcomeT")
 ElicitSchemaModelT = TypeVar("ElicitSchemaModelT", bound=BaseModel)
@@ -28,7 +34,7 @@ _CURES: Final = (
 class Journal(Protocol):
     """How a resumable function asks, and what it has done."""
 
-    async def ask(self, kind: str, question: Question[OutcomeT]) -> OutcomeT: ...
+    async def ask(self, kind: str, question: _questions.Question[OutcomeT]) -> OutcomeT: ...
     async def once(self, key: str, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
 
@@ -45,11 +51,13 @@ class AskingContext:
         raise NotImplementedError
 
     @property
-    def session(self) -> ServerSession:
+    def session(self) -> _session.ServerSession:
         """The way back to the client."""
         raise NotImplementedError
 
-    async def elicit(self, message: str, schema: type[ElicitSchemaModelT]) -> ElicitationResult[ElicitSchemaModelT]:
+    async def elicit(
+        self, message: str, schema: type[ElicitSchemaModelT]
+    ) -> elicitation.ElicitationResult[ElicitSchemaModelT]:
         """Ask the user to fill in a form, in the middle of this request.
 
         On modern connections the function has to be registered with `resumable=True`. There it is suspended, and runs
@@ -64,11 +72,13 @@ class AskingContext:
             InvalidAnswerError: The answer does not fit the form.
         """
         if self._journal is not None:
-            return await self._journal.ask("elicit", FormQuestion(message, schema))
+            return await self._journal.ask("elicit", _questions.FormQuestion(message, schema))
         with _name_cures():
-            return await elicit_with_validation(self.session, message, schema, self.request_context.request_id)
+            return await elicitation.elicit_with_validation(
+                self.session, message, schema, self.request_context.request_id
+            )
 
-    async def elicit_url(self, message: str, url: str, elicitation_id: str) -> UrlElicitationResult:
+    async def elicit_url(self, message: str, url: str, elicitation_id: str) -> elicitation.UrlElicitationResult:
         """Ask the user to open a URL, in the middle of this request. See `elicit`.
 
         Args:
@@ -80,9 +90,11 @@ class AskingContext:
             NoBackChannelError: The connection has no way to ask, and the function is not resumable.
         """
         if self._journal is not None:
-            return await self._journal.ask("elicit_url", UrlQuestion(message, url, elicitation_id))
+            return await self._journal.ask("elicit_url", _questions.UrlQuestion(message, url, elicitation_id))
         with _name_cures():
-            return await elicit_url(self.session, message, url, elicitation_id, self.request_context.request_id)
+            return await elicitation.elicit_url(
+                self.session, message, url, elicitation_id, self.request_context.request_id
+            )
 
     async def sample(
         self,
@@ -116,7 +128,7 @@ class AskingContext:
             tools=tools,
             tool_choice=tool_choice,
         )
-        return await self._ask("sample", SamplingQuestion(params))
+        return await self._ask("sample", _questions.SamplingQuestion(params))
 
     async def list_roots(self) -> types.ListRootsResult:
         """Ask the client for its roots, in the middle of this request. See `elicit`.
@@ -125,14 +137,14 @@ class AskingContext:
             NoBackChannelError: The connection has no way to ask, and the function is not resumable.
             InvalidAnswerError: The answer is no list of roots.
         """
-        return await self._ask("list_roots", RootsQuestion())
+        return await self._ask("list_roots", _questions.RootsQuestion())
 
-    async def _ask(self, kind: str, question: Question[OutcomeT]) -> OutcomeT:
+    async def _ask(self, kind: str, question: _questions.Question[OutcomeT]) -> OutcomeT:
         if self._journal is not None:
             return await self._journal.ask(kind, question)
         scope = self.session.scope
         with _name_cures():
-            return await AskNow(scope.ask, scope.client, asker="a call of")(f"ctx.{kind}", question)
+            return await _asking.AskNow(scope.ask, scope.client, asker="a call of")(f"ctx.{kind}", question)
 
     async def once(self, key: str, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function for its effect, and do not repeat it when the body runs again (`resumable=True`).

@@ -5,16 +5,23 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from mcp.server.caching import CacheHint
 from mcp.server.context import ServerMiddleware
-from mcp.server.mcpserver._signature import read_signature
 from mcp.server.mcpserver.exceptions import InvalidSignature
-from mcp.server.mcpserver.resolve.plan import find_resolved_parameters
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import InMemorySubscriptionBus, SubscriptionBus
+from mcp_types._lazy import lazy_module
 from mcp_types.methods import CacheableMethod
+
+if TYPE_CHECKING:
+    from mcp.server import caching
+    from mcp.server.mcpserver import _signature
+    from mcp.server.mcpserver.resolve import plan
+else:
+    _signature = lazy_module("mcp.server.mcpserver._signature")
+    plan = lazy_module("mcp.server.mcpserver.resolve.plan")
+    caching = lazy_module("mcp.server.caching")
 
 DEFAULT_NAME: Final = "mcp-server"
 
@@ -117,11 +124,13 @@ def check_workers(workers: object) -> int:
     return workers
 
 
-def private_hints(cache_hints: Mapping[CacheableMethod, CacheHint] | None) -> dict[CacheableMethod, CacheHint]:
+def private_hints(
+    cache_hints: Mapping[CacheableMethod, caching.CacheHint] | None,
+) -> dict[CacheableMethod, caching.CacheHint]:
     """Return hints under which no cache hands one caller's results to another; how long they hold stays."""
     # What is no hint is left to the check that all hints pass.
     return {
-        method: dataclasses.replace(hint, scope="private") if type(hint) is CacheHint else hint
+        method: dataclasses.replace(hint, scope="private") if type(hint) is caching.CacheHint else hint
         for method, hint in (cache_hints or {}).items()
     }
 
@@ -138,12 +147,12 @@ def check_static(fn: Callable[..., Any], uri: str, resumable: bool) -> None:
         raise InvalidSignature(
             f"Resource {uri!r} has no URI template variables, and only templates can be registered with resumable=True."
         )
-    if find_resolved_parameters(fn):
+    if plan.find_resolved_parameters(fn):
         raise InvalidSignature(
             f"{prefix} Resolve(...) parameters. Resolvers for static resources are not supported. "
             "Add a template variable to the URI or remove the parameters."
         )
-    signature = read_signature(fn, strict=False)
+    signature = _signature.read_signature(fn, strict=False)
     if signature.context_kwarg is not None:
         raise ValueError(
             f"{prefix} a Context parameter. Context injection for static resources is not supported. "

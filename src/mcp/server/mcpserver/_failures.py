@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import logging
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import mcp_types as types
 from mcp._protocol.codec import WireResult
-from mcp.server.elicitation import InvalidAnswerError
 from mcp.server.mcpserver._signature import InvalidArguments
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError, ToolTimeoutError, UnexpectedToolError
-from mcp.server.mcpserver.resolve.run import ResolveError
 from mcp.shared.exceptions import MCPDeprecationWarning
+from mcp_types._lazy import lazy_module
+
+if TYPE_CHECKING:
+    from mcp.server import elicitation
+    from mcp.server.mcpserver.resolve import run
+else:
+    elicitation = lazy_module("mcp.server.elicitation")
+    run = lazy_module("mcp.server.mcpserver.resolve.run")
 
 logger: Final = logging.getLogger("mcp.server.mcpserver.server")
 
@@ -50,7 +56,7 @@ def in_request(request_id: types.RequestId | None) -> str:
 def is_designed(error: Exception) -> bool:
     """Whether the exception's text was made for the other side, and holds nothing of the author's or the user's."""
     # The last is raised where warnings are errors.
-    return isinstance(error, (InvalidAnswerError, ResolveError, MCPDeprecationWarning))
+    return isinstance(error, (elicitation.InvalidAnswerError, run.ResolveError, MCPDeprecationWarning))
 
 
 def error_wire(text: str) -> WireResult:

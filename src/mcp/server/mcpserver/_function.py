@@ -5,28 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 import mcp_types as types
-from mcp.server._asking import AskLater, AskNow
 from mcp.server.mcpserver._invoke import invoke
 from mcp.server.mcpserver._signature import Arguments, build_arguments, read_signature
-from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolTimeoutError
 from mcp.server.mcpserver.resolve.annotations import find_markers
 from mcp.server.mcpserver.resolve.plan import OwnerKind, check_resumable, two_channels
-from mcp.server.mcpserver.resolve.run import (
-    ResolvedArguments,
-    ResolveError,
-    ResolvePlan,
-    as_result,
-    as_wire,
-    build_plan,
-)
 from mcp.server.mcpserver.utilities.context_injection import evaluate_hints
 from mcp.shared.exceptions import UrlElicitationRequiredError
+from mcp_types._lazy import lazy_module
+
+if TYPE_CHECKING:
+    from mcp.server import _asking
+    from mcp.server.mcpserver import context as _context
+    from mcp.server.mcpserver.resolve import run
+else:
+    _asking = lazy_module("mcp.server._asking")
+    _context = lazy_module("mcp.server.mcpserver.context")
+    run = lazy_module("mcp.server.mcpserver.resolve.run")
 
 
 class Function:
@@ -94,10 +94,10 @@ class Function:
         self.timeout = timeout
         self.resumable = resumable
         self.arguments: Arguments = build_arguments(signature, parse_json=parse_json, refuse_unknown=refuse_unknown)
-        self.plan: ResolvePlan | None = None
+        self.plan: run.ResolvePlan | None = None
         if resolved:
             names = {parameter.name for parameter in signature.parameters}
-            self.plan = build_plan(fn, owner_kind=owner_kind, owner_name=owner_name, argument_names=names)
+            self.plan = run.build_plan(fn, owner_kind=owner_kind, owner_name=owner_name, argument_names=names)
         if resumable:
             check_resumable(fn, owner_kind, owner_name, self.is_async, self.context_kwarg)
         self.is_plain = not self.needs_context and timeout is None
@@ -108,7 +108,7 @@ class Function:
         return self.context_kwarg is not None or self.plan is not None
 
     async def call(
-        self, arguments: Mapping[str, Any], context: Context[Any, Any] | None, *, for_wire: bool = False
+        self, arguments: Mapping[str, Any], context: _context.Context[Any, Any] | None, *, for_wire: bool = False
     ) -> Any:
         """Check the arguments, resolve what is to be resolved, and call the function.
 
@@ -131,8 +131,8 @@ class Function:
                 return await self._resume(values, context, None, for_wire)
             return await self._invoke(values)
         injected = await plan.fill(values, context, context.max_answer_retries)
-        if not isinstance(injected, ResolvedArguments):
-            return as_wire(injected) if for_wire else as_result(injected)
+        if not isinstance(injected, run.ResolvedArguments):
+            return run.as_wire(injected) if for_wire else run.as_result(injected)
         values.update(injected)
         if self.context_kwarg is not None:
             values[self.context_kwarg] = context
@@ -144,20 +144,24 @@ class Function:
             injected.attach_answers(error)  # the next round need not ask for them again
             raise
         if isinstance(result, types.InputRequiredResult):
-            raise ResolveError(two_channels(self.owner_kind, self.owner_name))
+            raise run.ResolveError(two_channels(self.owner_kind, self.owner_name))
         return result
 
     async def _resume(
-        self, values: Mapping[str, Any], context: Context[Any, Any], ask: AskNow | AskLater | None, for_wire: bool
+        self,
+        values: Mapping[str, Any],
+        context: _context.Context[Any, Any],
+        ask: _asking.AskNow | _asking.AskLater | None,
+        for_wire: bool,
     ) -> Any:
         from mcp.server.mcpserver._resume import run_resumable
 
         owner = f"{self.owner_kind} {self.owner_name!r}"
         result = await run_resumable(context, ask, owner, partial(self._invoke, values))
-        if isinstance(result, AskLater):
-            return as_wire(result) if for_wire else as_result(result)
+        if isinstance(result, _asking.AskLater):
+            return run.as_wire(result) if for_wire else run.as_result(result)
         if isinstance(result, types.InputRequiredResult):
-            raise ResolveError(two_channels(self.owner_kind, self.owner_name))
+            raise run.ResolveError(two_channels(self.owner_kind, self.owner_name))
         return result
 
     def _invoke(self, values: Mapping[str, Any]) -> Awaitable[Any]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import mcp_types as types
 from mcp._protocol.era import MODERN
 from mcp.server.lowlevel.server import Server
 from mcp.server.mcpserver._invoke import invoke, is_async_callable
 from mcp.server.mcpserver._listing import Listing, RequestContext, without_refs
-from mcp.server.mcpserver._resource_contents import Contents
 from mcp.server.mcpserver._visibility import Visible, is_visible
-from mcp.server.mcpserver.context import Context, ContextServer, InputParams
 from mcp.server.mcpserver.exceptions import (
     PromptError,
     ResourceError,
@@ -22,16 +20,27 @@ from mcp.server.mcpserver.exceptions import (
     ToolError,
     UnexpectedResourceError,
 )
-from mcp.server.mcpserver.prompts.base import InvalidPromptRequest, Prompt
 from mcp.server.mcpserver.prompts.manager import PromptManager
 from mcp.server.mcpserver.resources.resource_manager import ResourceManager, Shows
-from mcp.server.mcpserver.resources.templates import InvalidResourceArguments
-from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.mcpserver.tools.tool_manager import ToolManager
 from mcp.server.mcpserver.utilities.context_injection import find_context_parameter
 from mcp.server.subscriptions import ListenHandler, SubscriptionBus
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+from mcp_types._lazy import lazy_module
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import _resource_contents
+    from mcp.server.mcpserver import context as _context
+    from mcp.server.mcpserver.prompts import base as prompt_base
+    from mcp.server.mcpserver.resources import templates
+    from mcp.server.mcpserver.tools import base as tool_base
+else:
+    prompt_base = lazy_module("mcp.server.mcpserver.prompts.base")
+    templates = lazy_module("mcp.server.mcpserver.resources.templates")
+    _resource_contents = lazy_module("mcp.server.mcpserver._resource_contents")
+    tool_base = lazy_module("mcp.server.mcpserver.tools.base")
+    _context = lazy_module("mcp.server.mcpserver.context")
 
 logger: Final = logging.getLogger("mcp.server.mcpserver.server")
 
@@ -58,7 +67,7 @@ class Handlers:
 
     def __init__(
         self,
-        server: ContextServer,
+        server: _context.ContextServer,
         *,
         tools: ToolManager,
         prompts: PromptManager,
@@ -94,9 +103,11 @@ class Handlers:
         """Serve `logging/setLevel`: the engine keeps the level for the session, and the log helpers heed it."""
         return types.EmptyResult()
 
-    def make_context(self, ctx: RequestContext | None, params: InputParams | None = None) -> Context[Any, Any]:
+    def make_context(
+        self, ctx: RequestContext | None, params: _context.InputParams | None = None
+    ) -> _context.Context[Any, Any]:
         """Make the `Context` of one request; of a direct call, if there is none."""
-        return Context(
+        return _context.Context(
             request_context=ctx, mcp_server=self._server, input_params=params, subscriptions=self._subscriptions
         )
 
@@ -114,12 +125,14 @@ class Handlers:
             return self._call_if_visible(tool, ctx, params)
         return tool.run_for_wire(params.arguments or {}, ctx, self.make_context, params, self.show_errors)
 
-    async def _call_if_visible(self, tool: Tool, ctx: RequestContext, params: types.CallToolRequestParams) -> Any:
+    async def _call_if_visible(
+        self, tool: tool_base.Tool, ctx: RequestContext, params: types.CallToolRequestParams
+    ) -> Any:
         if not await is_visible(self._visible, self.make_context(ctx), tool):
             raise _unknown_tool(tool.name)
         return await tool.run_for_wire(params.arguments or {}, ctx, self.make_context, params, self.show_errors)
 
-    async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[Any, Any]) -> Any:
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: _context.Context[Any, Any]) -> Any:
         """Call a tool for the server's author.
 
         Raises:
@@ -133,7 +146,7 @@ class Handlers:
 
     # Prompts
 
-    async def find_prompt(self, name: str, context: Context[Any, Any]) -> Prompt:
+    async def find_prompt(self, name: str, context: _context.Context[Any, Any]) -> prompt_base.Prompt:
         """Find a prompt.
 
         Raises:
@@ -141,7 +154,7 @@ class Handlers:
         """
         prompt = self._prompts.find(name)
         if not await is_visible(self._visible, context, prompt):
-            raise InvalidPromptRequest(f"Unknown prompt: {name}")
+            raise prompt_base.InvalidPromptRequest(f"Unknown prompt: {name}")
         return prompt
 
     async def on_get_prompt(
@@ -152,7 +165,7 @@ class Handlers:
             context = self.make_context(ctx, params)
             prompt = await self.find_prompt(params.name, context)
             return await prompt.get(dict(params.arguments or {}), context, mask=False)
-        except InvalidPromptRequest as error:
+        except prompt_base.InvalidPromptRequest as error:
             raise MCPError(INVALID_PARAMS, str(error)) from error
         except PromptError as error:
             logger.info("Prompt %r failed: %r", params.name, str(error))
@@ -167,10 +180,12 @@ class Handlers:
 
     # Resources
 
-    def _shows(self, context: Context[Any, Any]) -> Shows | None:
+    def _shows(self, context: _context.Context[Any, Any]) -> Shows | None:
         return None if self._visible is None else functools.partial(is_visible, self._visible, context)
 
-    async def read(self, uri: str, context: Context[Any, Any]) -> list[Contents] | types.InputRequiredResult:
+    async def read(
+        self, uri: str, context: _context.Context[Any, Any]
+    ) -> list[_resource_contents.Contents] | types.InputRequiredResult:
         """Read a resource.
 
         Raises:
@@ -210,7 +225,7 @@ class Handlers:
             # Resources: "Error Handling". Older revisions have a code of their own for it.
             code = INVALID_PARAMS if ctx.session.scope.era is MODERN else _LEGACY_RESOURCE_NOT_FOUND
             raise MCPError(code, str(error), {"uri": uri}) from error
-        except InvalidResourceArguments as error:
+        except templates.InvalidResourceArguments as error:
             raise MCPError(INVALID_PARAMS, str(error), {"uri": uri}) from error
         except UnexpectedResourceError as error:
             text = f"{error}: {error.__cause__}" if self._shows_errors(ctx) else str(error)
@@ -260,7 +275,7 @@ class Completions:
     def __init__(
         self,
         fn: Callable[..., Any],
-        make_context: Callable[[RequestContext], Context[Any, Any]],
+        make_context: Callable[[RequestContext], _context.Context[Any, Any]],
         sees: Callable[[RequestContext, Reference], Awaitable[bool]],
         visible: Visible | None,
     ) -> None:

@@ -7,13 +7,18 @@ import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 
 from mcp._engine.apart import Loop
-from mcp._engine.link import runs_in_callers_task
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp_types._lazy import lazy_module
+
+if TYPE_CHECKING:
+    from mcp._engine import link
+else:
+    link = lazy_module("mcp._engine.link")
 
 
 def is_async_callable(fn: Callable[..., Any]) -> bool:
@@ -46,7 +51,7 @@ async def invoke(
     if is_async:
         return await fn(*positional, **values)
     # A client in this task gives up on time; elsewhere a call ends with its thread, which a pipe's process waits for.
-    abandon = abandon or runs_in_callers_task.get()
+    abandon = abandon or link.runs_in_callers_task.get()
     threads = _threads.get()
     if threads is None:
         (result,) = await anyio.to_thread.run_sync(_call, fn, positional, values, abandon_on_cancel=abandon)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import pydantic_core
 from pydantic import BaseModel
@@ -14,13 +14,20 @@ from mcp._protocol.codec import WireResult
 from mcp._protocol.era import MODERN
 from mcp._protocol.fields import dump
 from mcp.server.context import ServerRequestContext
-from mcp.server.mcpserver._inline_refs import inline_refs
 from mcp.server.mcpserver._registry import Registry
 from mcp.server.mcpserver._visibility import Item, Visible, is_visible
-from mcp.server.mcpserver.context import Context
-from mcp.server.mcpserver.tools.base import Tool
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
+from mcp_types._lazy import lazy_module
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import _inline_refs
+    from mcp.server.mcpserver import context as _context
+    from mcp.server.mcpserver.tools import base as tool_base
+else:
+    tool_base = lazy_module("mcp.server.mcpserver.tools.base")
+    _inline_refs = lazy_module("mcp.server.mcpserver._inline_refs")
+    _context = lazy_module("mcp.server.mcpserver.context")
 
 RequestContext: TypeAlias = ServerRequestContext[Any, Any]
 PageParams: TypeAlias = "types.PaginatedRequestParams | None"
@@ -47,7 +54,7 @@ class Listing(Generic[ItemT]):
         registry: Registry[ItemT],
         page_size: int | None,
         *,
-        make_context: Callable[[RequestContext], Context[Any, Any]],
+        make_context: Callable[[RequestContext], _context.Context[Any, Any]],
         visible: Visible | None = None,
         render: Callable[[ItemT], BaseModel] = lambda item: item.as_listed(),
     ) -> None:
@@ -82,7 +89,7 @@ class Listing(Generic[ItemT]):
         return [self._render(item) for item in self._registry]
 
     async def _seen(
-        self, context: Context[Any, Any], entries: Iterable[tuple[int, bytes, ItemT]]
+        self, context: _context.Context[Any, Any], entries: Iterable[tuple[int, bytes, ItemT]]
     ) -> list[tuple[int, bytes, ItemT]]:
         """Return what the caller sees, no further than it takes to know whether there is another page."""
         seen: list[tuple[int, bytes, ItemT]] = []
@@ -119,10 +126,10 @@ class Listing(Generic[ItemT]):
         return number
 
 
-def without_refs(tool: Tool) -> types.Tool:
+def without_refs(tool: tool_base.Tool) -> types.Tool:
     """The tool as `tools/list` shows it, with no references in its schemas."""
     listed = tool.as_listed()
-    schemas: dict[str, Any] = {"input_schema": inline_refs(listed.input_schema)}
+    schemas: dict[str, Any] = {"input_schema": _inline_refs.inline_refs(listed.input_schema)}
     if listed.output_schema is not None:
-        schemas["output_schema"] = inline_refs(listed.output_schema)
+        schemas["output_schema"] = _inline_refs.inline_refs(listed.output_schema)
     return listed.model_copy(update=schemas)

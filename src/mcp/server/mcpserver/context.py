@@ -9,9 +9,7 @@ from typing_extensions import TypeVar as DefaultTypeVar
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver._asking_context import AskingContext, Journal
-from mcp.server.session import ServerSession
 from mcp.shared._deprecated import deprecated
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.subscriptions import (
@@ -22,14 +20,21 @@ from mcp.shared.subscriptions import (
     ToolsListChanged,
 )
 from mcp_types import LoggingLevel
+from mcp_types._lazy import lazy_module
 
 if TYPE_CHECKING:
     from pydantic import AnyUrl  # loads the metadata of packages
 
+    from mcp.server import session as _session
+    from mcp.server.lowlevel import helper_types
+else:
+    _session = lazy_module("mcp.server.session")
+    helper_types = lazy_module("mcp.server.lowlevel.helper_types")
+
 LifespanContextT = DefaultTypeVar("LifespanContextT", default=dict[str, Any])
 RequestT = DefaultTypeVar("RequestT", default=Any)
 
-InputParams: TypeAlias = types.CallToolRequestParams | types.GetPromptRequestParams | types.ReadResourceRequestParams
+InputParams: TypeAlias = "types.CallToolRequestParams | types.GetPromptRequestParams | types.ReadResourceRequestParams"
 """The params that can carry the answers of a multi-round-trip request."""
 
 _OUTSIDE = "Context is not available outside of a request"
@@ -53,7 +58,7 @@ class ContextServer(Protocol):
     ) -> types.GetPromptResult | types.InputRequiredResult: ...
     async def read_resource(
         self, uri: AnyUrl | str, context: Any = None
-    ) -> Iterable[ReadResourceContents] | types.InputRequiredResult: ...
+    ) -> Iterable[helper_types.ReadResourceContents] | types.InputRequiredResult: ...
     async def list_tools(self) -> list[types.Tool]: ...
     async def list_prompts(self) -> list[types.Prompt]: ...
     async def list_resources(self) -> list[types.Resource]: ...
@@ -96,7 +101,10 @@ class Context(AskingContext, Generic[LifespanContextT, RequestT]):
         *,
         request_context: ServerRequestContext[LifespanContextT, RequestT] | None = None,
         mcp_server: ContextServer | None = None,
-        input_params: InputParams | None = None,
+        input_params: types.CallToolRequestParams
+        | types.GetPromptRequestParams
+        | types.ReadResourceRequestParams
+        | None = None,
         subscriptions: ChangePublisher | None = None,
     ) -> None:
         self._request_context = request_context
@@ -131,7 +139,7 @@ class Context(AskingContext, Generic[LifespanContextT, RequestT]):
         return str(self.request_context.request_id)
 
     @property
-    def session(self) -> ServerSession:
+    def session(self) -> _session.ServerSession:
         """The way back to the client."""
         return self.request_context.session
 
@@ -154,7 +162,9 @@ class Context(AskingContext, Generic[LifespanContextT, RequestT]):
         return self.request_context.session.client_capabilities
 
     @property
-    def input_params(self) -> InputParams | None:
+    def input_params(
+        self,
+    ) -> types.CallToolRequestParams | types.GetPromptRequestParams | types.ReadResourceRequestParams | None:
         """The params that may carry the answers to earlier questions."""
         return self._input_params
 
@@ -177,7 +187,7 @@ class Context(AskingContext, Generic[LifespanContextT, RequestT]):
 
     # Resources and changes
 
-    async def read_resource(self, uri: str | AnyUrl) -> Iterable[ReadResourceContents]:
+    async def read_resource(self, uri: str | AnyUrl) -> Iterable[helper_types.ReadResourceContents]:
         """Read a resource of this server.
 
         Raises:

@@ -9,20 +9,20 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from types import NoneType, SimpleNamespace, UnionType
-from typing import Annotated, Any, Final, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, Union, cast, get_args, get_origin
 
 from typing_extensions import TypeAliasType
 
 import mcp_types as types
-from mcp.server.elicitation import (
-    AcceptedElicitation,
-    AcceptedUrlElicitation,
-    CancelledElicitation,
-    DeclinedElicitation,
-)
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.resolve.markers import Resolve
 from mcp.server.mcpserver.utilities.context_injection import callable_name, evaluate_hints
+from mcp_types._lazy import lazy_module
+
+if TYPE_CHECKING:
+    from mcp.server import elicitation
+else:
+    elicitation = lazy_module("mcp.server.elicitation")
 
 # Python's own and the backport are different classes before Python 3.14.
 _ALIASES: Final = tuple({TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType)})
@@ -109,9 +109,9 @@ def _everything_in(hint: Any) -> Iterator[Any]:
 
 def _want(annotation: Any) -> Want:
     classes = [arm for arm in arms_of(annotation) if isinstance(arm, type) and get_origin(arm) is None]
-    if any(issubclass(arm, (DeclinedElicitation, CancelledElicitation)) for arm in classes):
+    if any(issubclass(arm, (elicitation.DeclinedElicitation, elicitation.CancelledElicitation)) for arm in classes):
         return Want.OUTCOME
-    if any(issubclass(arm, (AcceptedElicitation, AcceptedUrlElicitation)) for arm in classes):
+    if any(issubclass(arm, (elicitation.AcceptedElicitation, elicitation.AcceptedUrlElicitation)) for arm in classes):
         return Want.ACCEPTED
     return Want.VALUE
 

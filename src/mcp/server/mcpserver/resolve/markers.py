@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import uuid4
 
 from pydantic import BaseModel
 
 import mcp_types as types
-from mcp.server._questions import FormQuestion, Question, RootsQuestion, SamplingQuestion, UrlQuestion
-from mcp.server.elicitation import ElicitationResult, UrlElicitationResult
+from mcp_types._lazy import lazy_module
+
+if TYPE_CHECKING:
+    from mcp.server import _questions, elicitation
+else:
+    _questions = lazy_module("mcp.server._questions")
+    elicitation = lazy_module("mcp.server.elicitation")
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -58,9 +63,9 @@ class Elicit(Generic[T]):
         self.message = message
         self.schema = schema
 
-    def question(self) -> Question[ElicitationResult[T]]:
+    def question(self) -> _questions.Question[elicitation.ElicitationResult[T]]:
         """Return what is sent, and how its answer is read."""
-        return FormQuestion(self.message, self.schema)
+        return _questions.FormQuestion(self.message, self.schema)
 
 
 class ElicitUrl:
@@ -79,10 +84,10 @@ class ElicitUrl:
         self.message = message
         self.url = url
 
-    def question(self) -> Question[UrlElicitationResult]:
+    def question(self) -> _questions.Question[elicitation.UrlElicitationResult]:
         """Return what is sent, and how its answer is read."""
         # Older revisions require an id; on the modern wire it is left out.
-        return UrlQuestion(self.message, self.url, uuid4().hex)
+        return _questions.UrlQuestion(self.message, self.url, uuid4().hex)
 
 
 class Sample:
@@ -132,9 +137,9 @@ class Sample:
             tool_choice=tool_choice,
         )
 
-    def question(self) -> Question[types.CreateMessageResult | types.CreateMessageResultWithTools]:
+    def question(self) -> _questions.Question[types.CreateMessageResult | types.CreateMessageResultWithTools]:
         """Return what is sent, and how its answer is read."""
-        return SamplingQuestion(self.params)
+        return _questions.SamplingQuestion(self.params)
 
 
 class ListRoots:
@@ -142,9 +147,9 @@ class ListRoots:
 
     __slots__ = ()
 
-    def question(self) -> Question[types.ListRootsResult]:
+    def question(self) -> _questions.Question[types.ListRootsResult]:
         """Return what is sent, and how its answer is read."""
-        return RootsQuestion()
+        return _questions.RootsQuestion()
 
 
 Marker = Elicit[Any] | ElicitUrl | Sample | ListRoots

@@ -6,11 +6,10 @@ import dis
 import inspect
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, cast, get_args, get_origin
 
 from pydantic import BaseModel, PydanticUserError
 
-from mcp.server._forms import Form
 from mcp.server.mcpserver._invoke import is_async_callable
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.resolve.annotations import (
@@ -25,6 +24,12 @@ from mcp.server.mcpserver.resolve.annotations import (
 )
 from mcp.server.mcpserver.resolve.markers import MARKER_TYPES, Elicit, Resolve
 from mcp.server.mcpserver.utilities.context_injection import callable_name, evaluate_hints, is_context_annotation
+from mcp_types._lazy import lazy_module
+
+if TYPE_CHECKING:
+    from mcp.server import _forms
+else:
+    _forms = lazy_module("mcp.server._forms")
 
 OwnerKind: TypeAlias = Literal["tool", "prompt", "resource"]
 
@@ -285,7 +290,7 @@ def _check_question(name: str, annotation: Any) -> None:
             if not isinstance(schema, type):
                 continue  # a type variable: known only when the question is asked
             try:
-                Form(cast("type[BaseModel]", schema))
+                _forms.Form(cast("type[BaseModel]", schema))
             except TypeError as error:
                 raise InvalidSignature(f"Resolver {name!r}: {error}") from error
             except PydanticUserError:

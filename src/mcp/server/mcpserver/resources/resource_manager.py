@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import mcp_types as types
 from mcp.server.mcpserver._registry import OnDuplicate, Registry
-from mcp.server.mcpserver.context import Context
+from mcp.server.mcpserver._resource_security import DEFAULT_RESOURCE_SECURITY, ResourceSecurity, ResourceSecurityError
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
-from mcp.server.mcpserver.resources.base import Resource
-from mcp.server.mcpserver.resources.templates import (
-    DEFAULT_RESOURCE_SECURITY,
-    ResourceSecurity,
-    ResourceSecurityError,
-    ResourceTemplate,
-)
+from mcp_types._lazy import lazy_module
 
 if TYPE_CHECKING:
     from pydantic import AnyUrl  # loads the metadata of packages
 
+    from mcp.server.mcpserver import context as _context
+    from mcp.server.mcpserver.resources import base, templates
+else:
+    base = lazy_module("mcp.server.mcpserver.resources.base")
+    templates = lazy_module("mcp.server.mcpserver.resources.templates")
+    _context = lazy_module("mcp.server.mcpserver.context")
+
 logger = logging.getLogger(__name__)
 
-Shows: TypeAlias = Callable[[Resource | ResourceTemplate], Awaitable[bool]]
+Shows: TypeAlias = Callable[["base.Resource | templates.ResourceTemplate"], Awaitable[bool]]
 
 
 class ResourceManager:
@@ -39,18 +40,18 @@ class ResourceManager:
         self,
         warn_on_duplicate_resources: bool = True,
         *,
-        resources: list[Resource] | None = None,
+        resources: list[base.Resource] | None = None,
         on_duplicate: OnDuplicate = "warn",
     ) -> None:
         warn = warn_on_duplicate_resources
-        self.resources: Registry[Resource] = Registry("Resource", logger, on_duplicate=on_duplicate, warn=warn)
-        self.templates: Registry[ResourceTemplate] = Registry(
+        self.resources: Registry[base.Resource] = Registry("Resource", logger, on_duplicate=on_duplicate, warn=warn)
+        self.templates: Registry[templates.ResourceTemplate] = Registry(
             "Resource template", logger, on_duplicate=on_duplicate, warn=warn
         )
         for resource in resources or ():
             self.add_resource(resource)
 
-    def add_resource(self, resource: Resource) -> Resource:
+    def add_resource(self, resource: base.Resource) -> base.Resource:
         """Register a resource and return the one that has its URI now."""
         return self.resources.add(resource.uri, resource)
 
@@ -68,9 +69,9 @@ class ResourceManager:
         security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
         *,
         resumable: bool = False,
-    ) -> ResourceTemplate:
+    ) -> templates.ResourceTemplate:
         """Register a function under a pattern and return the template that has this pattern now."""
-        template = ResourceTemplate.from_function(
+        template = templates.ResourceTemplate.from_function(
             fn,
             uri_template,
             name=name,
@@ -103,17 +104,17 @@ class ResourceManager:
         if not self.templates.remove(uri_template):
             raise ResourceNotFoundError(f"Unknown resource template: {uri_template}")
 
-    def list_resources(self) -> list[Resource]:
+    def list_resources(self) -> list[base.Resource]:
         """Return all resources."""
         return list(self.resources)
 
-    def list_templates(self) -> list[ResourceTemplate]:
+    def list_templates(self) -> list[templates.ResourceTemplate]:
         """Return all templates."""
         return list(self.templates)
 
     async def get_resource(
-        self, uri: AnyUrl | str, context: Context[Any, Any], *, shows: Shows | None = None
-    ) -> Resource | types.InputRequiredResult:
+        self, uri: AnyUrl | str, context: _context.Context[Any, Any], *, shows: Shows | None = None
+    ) -> base.Resource | types.InputRequiredResult:
         """Find the resource under a URI: by the exact URI, else by the first template that fits.
 
         Args:
@@ -130,14 +131,14 @@ class ResourceManager:
         found = await self.find(text, shows)
         if found is None:
             raise ResourceNotFoundError(f"Unknown resource: {text}")
-        if isinstance(found, Resource):
+        if isinstance(found, base.Resource):
             return found
         template, values = found
         return await template.create_resource(text, values, context)
 
     async def find(
         self, uri: str, shows: Shows | None = None
-    ) -> Resource | tuple[ResourceTemplate, dict[str, Any]] | None:
+    ) -> base.Resource | tuple[templates.ResourceTemplate, dict[str, Any]] | None:
         """Find what a URI leads to: a resource, or a template and the values of its variables.
 
         Args:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 from mcp.server.mcpserver._registry import OnDuplicate, Registry
-from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.tools.base import Tool
+from mcp_types._lazy import lazy_module
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import context as _context
+    from mcp.server.mcpserver.tools import base
+else:
+    base = lazy_module("mcp.server.mcpserver.tools.base")
+    _context = lazy_module("mcp.server.mcpserver.context")
 
 logger = logging.getLogger(__name__)
 
@@ -28,16 +34,16 @@ class ToolManager:
         self,
         warn_on_duplicate_tools: bool = True,
         *,
-        tools: list[Tool] | None = None,
+        tools: list[base.Tool] | None = None,
         on_duplicate: OnDuplicate = "warn",
     ) -> None:
-        self.registry: Registry[Tool] = Registry(
+        self.registry: Registry[base.Tool] = Registry(
             "Tool", logger, on_duplicate=on_duplicate, warn=warn_on_duplicate_tools
         )
         for tool in tools or ():
             self.registry.add(tool.name, tool)
 
-    def __iter__(self) -> Iterator[Tool]:
+    def __iter__(self) -> Iterator[base.Tool]:
         return iter(self.registry)
 
     def add_tool(
@@ -50,9 +56,9 @@ class ToolManager:
         icons: list[types.Icon] | None = None,
         meta: dict[str, Any] | None = None,
         structured_output: bool | None = None,
-    ) -> Tool:
+    ) -> base.Tool:
         """Register a function and return the tool that has its name now."""
-        tool = Tool.from_function(
+        tool = base.Tool.from_function(
             fn,
             name=name,
             title=title,
@@ -64,11 +70,11 @@ class ToolManager:
         )
         return self.registry.add(tool.name, tool)
 
-    def get_tool(self, name: str) -> Tool | None:
+    def get_tool(self, name: str) -> base.Tool | None:
         """Return the tool of that name."""
         return self.registry.get(name)
 
-    def list_tools(self) -> list[Tool]:
+    def list_tools(self) -> list[base.Tool]:
         """Return all tools."""
         return list(self.registry)
 
@@ -85,7 +91,7 @@ class ToolManager:
         self,
         name: str,
         arguments: dict[str, Any],
-        context: Context[Any, Any],
+        context: _context.Context[Any, Any],
         convert_result: bool = False,
         *,
         show_errors: bool = False,
