@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 import textwrap
@@ -66,9 +67,91 @@ def test_messages_need_neither_the_package_nor_an_event_loop() -> None:
     assert packages(loaded_by("import mcp_types")) & {"mcp", "anyio", "asyncio"} == set()
 
 
-def test_a_server_is_imported_without_what_few_programs_or_only_calls_need() -> None:
-    late = {"asyncio", "importlib.metadata", "mcp.server.extension", "mcp_types._tasks", "mcp_types._unions", "ssl"}
-    assert loaded_by("from mcp.server.mcpserver import MCPServer") & late == set()
+IMPORT = "from mcp.server.mcpserver import MCPServer"
+MAKE = f"{IMPORT}; server = MCPServer('x')"
+REGISTER = f"{MAKE}\n@server.tool()\ndef add(a: int, b: int) -> int: return a + b"
+
+# What takes long and loads at the first use. Each step may not load what is named for later ones either.
+FOR_REQUESTS = {
+    "asyncio",
+    "importlib.metadata",  # pydantic's plugins are looked for when the first validator is built
+    "mcp._engine.connection",
+    "mcp._engine.link",
+    "mcp._engine.scope",
+    "mcp._protocol.handshake",
+    "mcp._protocol.metadata",
+    "mcp.server._asking",
+    "mcp.server._handle",
+    "mcp.server._in_process",
+    "mcp.server._initialization",
+    "mcp.server._questions",
+    "mcp.server._serve",
+    "mcp.server.auth._access_token",
+    "mcp.server.caching",
+    "mcp.server.elicitation",
+    "mcp.server.extension",
+    "mcp.server.lowlevel.handler_types",
+    "mcp.server.mcpserver._resource_contents",
+    "mcp.server.mcpserver.prompts.base",
+    "mcp.server.mcpserver.resolve.run",
+    "mcp.server.mcpserver.resources.base",
+    "mcp.server.mcpserver.resources.templates",
+    "mcp.server.session",
+    "mcp_types._base",
+    "mcp_types._calls",
+    "mcp_types._capabilities",
+    "mcp_types._content",
+    "mcp_types._envelopes",
+    "mcp_types._input_required",
+    "mcp_types._method_types",
+    "mcp_types._resources",
+    "mcp_types._sampling",
+    "mcp_types._tasks",
+    "mcp_types._unions",
+    "pydantic.networks",
+    "ssl",
+}
+FOR_TOOLS = {
+    "mcp.server.mcpserver._function",
+    "mcp.server.mcpserver._output",
+    "mcp.server.mcpserver._signature",
+    "mcp.server.mcpserver.tools.base",
+    "mcp_types._tools",
+}
+FOR_SERVERS = {
+    "anyio",
+    "decimal",
+    "hashlib",
+    "json",
+    "logging",
+    "mcp.server.context",
+    "mcp.server.mcpserver._handlers",
+    "mcp.server.request_state",
+    "mcp.server.subscriptions",
+    "platform",
+    "pydantic",
+    "pydantic_core",
+    "threading",
+    "uuid",
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "late"),
+    [
+        (IMPORT, FOR_SERVERS | FOR_TOOLS | FOR_REQUESTS),
+        (MAKE, FOR_TOOLS | FOR_REQUESTS),
+        (REGISTER, FOR_REQUESTS),
+    ],
+    ids=["import", "make", "register"],
+)
+def test_each_step_to_a_server_loads_what_it_needs(step: str, late: set[str]) -> None:
+    assert loaded_by(step) & late == set()
+
+
+def test_what_loads_late_exists() -> None:
+    # Or the test above would prove nothing.
+    assert [name for name in FOR_SERVERS | FOR_TOOLS | FOR_REQUESTS if importlib.util.find_spec(name) is None] == []
 
 
 @pytest.mark.rule("CASE-13")
