@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypedDict, cast
@@ -39,12 +40,9 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.stores.store import Store
 from mcp_types._lazy import lazy_module
-from mcp_types.jsonrpc import INTERNAL_ERROR
 from mcp_types.methods import INPUT_REQUIRED_METHODS
 
 if TYPE_CHECKING:
-    import os
-
     from mcp.server.auth import _access_token
     from mcp.server.auth.middleware import auth_context
 else:
@@ -350,7 +348,7 @@ class RequestStateBoundary:
         if payload and token and limit is not None and len(token) > limit:
             token = await self._park(ctx, payload, token)
         if token is None:
-            raise MCPError(INTERNAL_ERROR, "Internal error")
+            raise MCPError(types.INTERNAL_ERROR, "Internal error")
         return token
 
     async def _park(self, ctx: ServerRequestContext[Any, Any], payload: bytes, token: str) -> str | None:
