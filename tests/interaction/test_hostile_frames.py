@@ -14,7 +14,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
+from mcp.server.mcpserver import Context, MCPServer
 from tests.cases.program import build
 from tests.cases.ways import PROGRAM
 from tests.server import stdio_child
@@ -189,19 +191,28 @@ server.run()
 """
 
 
+SPOILED = [
+    (b',"result":[]}', "The answer is no JSON-RPC response"),
+    (b',"error":"no"}', "The answer is no JSON-RPC response"),
+    (b"}", "The answer is no JSON-RPC response"),
+    (b',"result":{"action":"accept","content":{"n":NaN}}}', "The answer is not JSON"),
+    (b',"result":' + nested(100_000) + b"}", "The answer is not JSON"),
+    (b',"result":{"action":"acc', "The answer is not JSON"),
+]
+
+
+def opening_of_who_answers(version: str) -> dict[str, Any]:
+    hello = opening(version)
+    hello["params"]["capabilities"] = {"elicitation": {}}
+    return hello
+
+
 def test_an_answer_that_is_none_ends_the_wait_for_it() -> None:
     with stdio_child.child([sys.executable, "-c", ASKER]) as server:
-        hello = opening("2025-11-25")
-        hello["params"]["capabilities"] = {"elicitation": {}}
-        server.send(hello)
+        server.send(opening_of_who_answers("2025-11-25"))
         assert "result" in server.message()
         for members, problem in (
-            (b',"result":[]}', "The answer is no JSON-RPC response"),
-            (b',"error":"no"}', "The answer is no JSON-RPC response"),
-            (b"}", "The answer is no JSON-RPC response"),
-            (b',"result":{"action":"accept","content":{"n":NaN}}}', "The answer is not JSON"),
-            (b',"result":' + nested(100_000) + b"}", "The answer is not JSON"),
-            (b',"result":{"action":"acc', "The answer is not JSON"),
+            *SPOILED,
             (b',"result":{"action":3}}', "The client answered 'elicitation/create' with an invalid result"),
         ):
             server.send(message("call", "tools/call", name="ask", arguments={}))
@@ -219,14 +230,15 @@ def test_an_answer_that_is_none_ends_the_wait_for_it() -> None:
 class Endpoint:
     """The endpoint of a server on a real port."""
 
-    def __init__(self, port: int, version: str) -> None:
+    def __init__(self, port: int, version: str, hello: dict[str, Any] | None = None) -> None:
         self.version = version
         self._port = port
         self._session: str | None = None
         if version != MODERN:
-            self._session = self.post(json.dumps(opening(version)).encode()).headers["mcp-session-id"]
+            self._session = self.post(json.dumps(hello or opening(version)).encode()).headers["mcp-session-id"]
 
-    def post(self, body: bytes) -> Answer:
+    @property
+    def _headers(self) -> dict[str, str]:
         headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
         if self.version != "2025-03-26" and (self._session is not None or self.version == MODERN):
             headers["mcp-protocol-version"] = self.version
@@ -234,9 +246,15 @@ class Endpoint:
             headers["mcp-method"] = "tools/list"
         if self._session is not None:
             headers["mcp-session-id"] = self._session
+        return headers
+
+    def begin(self, body: bytes) -> EventReader:
+        return EventReader(self._port, "POST", "/mcp", body, self._headers)
+
+    def post(self, body: bytes) -> Answer:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE)
         try:
-            connection.request("POST", "/mcp", body, headers)
+            connection.request("POST", "/mcp", body, self._headers)
             return Answer(connection.getresponse())
         finally:
             connection.close()
@@ -296,3 +314,82 @@ def test_no_log_shows_the_whole_id_of_a_session_that_lives(port: int, caplog: py
     assert endpoint.ask(json.dumps(listing("well", "2025-06-18")).encode())["result"]["tools"]
     assert f"session {session[:8]}… sends MCP-Protocol-Version 2025-06-18, but 2025-11-25 was agreed on" in caplog.text
     assert session not in caplog.text
+
+
+class EventReader:
+    """A response of events that is still going on."""
+
+    def __init__(self, port: int, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        self._connection.request(method, path, body, {"accept": "application/json, text/event-stream", **headers})
+        self._response = self._connection.getresponse()
+        assert self._response.status == 200
+
+    def data(self) -> str:
+        while not (line := self._response.readline()).startswith(b"data:"):
+            assert line, "the stream ended"
+        return line[5:].strip().decode()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Form(BaseModel):
+    n: int
+
+
+def asker() -> MCPServer[Any]:
+    server = MCPServer("asker", log_level="ERROR")
+
+    @server.tool()
+    async def ask(ctx: Context) -> str:
+        try:
+            return (await ctx.elicit("n?", Form)).action
+        except Exception as error:
+            return str(error)
+
+    return server
+
+
+@pytest.mark.parametrize("as_batch", [False, True])
+def test_an_answer_that_is_none_ends_the_wait_for_it_in_a_session(as_batch: bool) -> None:
+    version = "2025-03-26" if as_batch else "2025-11-25"
+    with serving(asker().streamable_http_app()) as port:
+        endpoint = Endpoint(port, version, opening_of_who_answers(version))
+        for members, problem in SPOILED[:3] if as_batch else SPOILED:
+            call = endpoint.begin(json.dumps(message("call", "tools/call", name="ask", arguments={})).encode())
+            question = json.loads(call.data())["id"]
+            frame = b'{"jsonrpc":"2.0","id":%d' % question + members
+            if as_batch:
+                assert endpoint.ask(b"[" + frame + b"]")["error"]["code"] == -32600
+            else:
+                answer = endpoint.post(frame)
+                assert (answer.status, "error" in answer.json) == (400, True)
+            assert json.loads(call.data())["result"]["content"][0]["text"].startswith(problem)
+            call.close()
+
+
+@pytest.mark.parametrize("as_batch", [False, True])
+def test_an_answer_that_is_none_ends_the_wait_for_it_over_http_and_sse(as_batch: bool) -> None:
+    with serving(asker().sse_app()) as port:
+        stream = EventReader(port, "GET", "/sse", None, {})
+        path = stream.data()
+
+        def post(body: bytes) -> int:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+            connection.request("POST", path, body, {"content-type": "application/json"})
+            status = connection.getresponse().status
+            connection.close()
+            return status
+
+        assert post(json.dumps(opening_of_who_answers("2025-03-26")).encode()) == 202
+        assert "result" in json.loads(stream.data())
+        for members, problem in SPOILED[:3] if as_batch else SPOILED:
+            assert post(json.dumps(message("call", "tools/call", name="ask", arguments={})).encode()) == 202
+            question = json.loads(stream.data())["id"]
+            frame = b'{"jsonrpc":"2.0","id":%d' % question + members
+            assert post(b"[" + frame + b"]" if as_batch else frame) == (202 if as_batch else 400)
+            if as_batch:
+                assert json.loads(stream.data())["error"]["code"] == -32600
+            assert json.loads(stream.data())["result"]["content"][0]["text"].startswith(problem)
+        stream.close()

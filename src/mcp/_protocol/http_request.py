@@ -23,6 +23,7 @@ from mcp._protocol.jsonrpc import (
     Notification,
     Request,
     loads,
+    read_batch,
     read_message,
 )
 from mcp._protocol.metadata import ClientFacts, read_metadata, unsupported_version
@@ -81,7 +82,7 @@ class LegacyBatch:
     """Several messages of the legacy era in one body; whether they may come like that depends on their session.
 
     Attributes:
-        items: The messages, and what was no message, in order.
+        items: The messages, and what was no message, in order (`read_batch`).
         version: The header's value, if there was one.
     """
 
@@ -178,7 +179,7 @@ def _classify_request(request: Request, read: _Headers) -> ModernRequest | Legac
 def _classify_batch(values: list[Any], read: _Headers) -> LegacyBatch | Rejection:
     if read.duplicate == MCP_PROTOCOL_VERSION:
         return _mismatch(f"{MCP_PROTOCOL_VERSION} header appears more than once", None)
-    items = [read_message(value) for value in values]
+    items = read_batch(values)
     is_modern = any(isinstance(item, Request | Notification) and _stated_version(item.params)[0] for item in items)
     if is_modern or not _is_legacy(read.version):
         return Rejection(400, INVALID_REQUEST, INVALID_MESSAGE_TEXT)

@@ -179,6 +179,26 @@ def unreadable_answer(data: bytes | str, error: Exception) -> ErrorResponse | No
     return _answer_for_want_of(message, PARSE_ERROR, f"The answer is not JSON: {error}")
 
 
+def read_batch(values: Iterable[Any]) -> list[Message | Rejection]:
+    """Read the members of a batch. What was meant as an answer and is none is followed by `broken_answer`."""
+    items: list[Message | Rejection] = []
+    for value in values:
+        item = read_message(value)
+        items.append(item)
+        if isinstance(item, Rejection) and (answer := broken_answer(value)) is not None:
+            items.append(answer)
+    return items
+
+
+def spoiled_answer(data: bytes) -> ErrorResponse | None:
+    """The same for a text of which only is known that it holds no message."""
+    try:
+        value = loads(data)
+    except (ValueError, RecursionError) as error:
+        return unreadable_answer(data, error)
+    return broken_answer(value)
+
+
 def _answer_for_want_of(message: Any, code: int, text: str) -> ErrorResponse | None:
     if not _is_object(message) or "method" in message or not is_request_id(message.get("id")):
         return None

@@ -25,7 +25,7 @@ import mcp_types as types
 from mcp._engine.streams import WireWriter, WriteStream, as_model, to_wire
 from mcp._protocol.era import knows_batches
 from mcp._protocol.errors import Rejection
-from mcp._protocol.jsonrpc import Message, Request, dumps, loads, read_message
+from mcp._protocol.jsonrpc import Message, Request, dumps, loads, read_batch, read_message, spoiled_answer
 from mcp._protocol.sse import encode_event
 from mcp.server._http.arrival import rejected
 from mcp.server._http.asgi import (
@@ -123,7 +123,7 @@ class _Connection:
             return None
         version = self.writer.version
         if version is not None and knows_batches(version) and isinstance(value, list) and value:
-            return [read_message(item) for item in cast("list[Any]", value)]
+            return read_batch(cast("list[Any]", value))
         message = read_message(value)
         return None if isinstance(message, Rejection) else [message]
 
@@ -232,10 +232,12 @@ class SseServerTransport:
             return 404, "Could not find session"
         body = await read_body(headers, receive, self._max_request_body_size)
         messages = connection.read(body)
-        if messages is None:
-            return 400, "Could not parse message"
         metadata = ServerMessageMetadata(request_context=HTTPRequest(scope, receive))
         try:
+            if messages is None:
+                if (answer := spoiled_answer(body)) is not None:
+                    await connection.inbox.send(SessionMessage(as_model(answer), metadata))
+                return 400, "Could not parse message"
             for message in messages:
                 if isinstance(message, Rejection):
                     await connection.writer.send_wire(rejected(message))

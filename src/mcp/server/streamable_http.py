@@ -36,7 +36,7 @@ from mcp._protocol.http_request import (
     classify,
     negotiate_accept,
 )
-from mcp.server._http.admission import admit, reject
+from mcp.server._http.admission import admit
 from mcp.server._http.asgi import ASGIHeaders, Receive, Scope, Send
 from mcp.server._http.event_store import (
     GET_STREAM_KEY,
@@ -180,7 +180,8 @@ class StreamableHTTPServerTransport:
         elif isinstance(found, LegacyBatch):
             await self._endpoint.post_batch(found, scope, headers, body, receive, send)
         else:
-            await reject(send, found if isinstance(found, Rejection) else _unsupported(found), headers)
+            refused = found if isinstance(found, Rejection) else _unsupported(found)
+            await self._endpoint.refuse(refused, scope, headers, body, receive, send)
 
     def close_sse_stream(self, request_id: types.RequestId) -> None:
         """Close the response stream of a request so that its client comes back for the rest; needs an event store."""

@@ -22,7 +22,7 @@ from mcp._protocol.http_request import (
     negotiate_accept,
 )
 from mcp.server._fleet_check import sign_of_several_workers, warn_of_what_is_not_shared
-from mcp.server._http.admission import admit, reject
+from mcp.server._http.admission import admit
 from mcp.server._http.asgi import ASGIApp, ASGIHeaders, Receive, Scope, Send, send_body
 from mcp.server._http.event_store import EventStore
 from mcp.server._http.legacy import LegacyEndpoint
@@ -251,7 +251,7 @@ class StreamableHTTPSessionManager:
         elif isinstance(found, LegacyBatch):
             await self._legacy.post_batch(found, scope, headers, body, receive, send)
         else:
-            await reject(send, found, headers)
+            await self._legacy.refuse(found, scope, headers, body, receive, send)
 
     def _not_running(self) -> str:
         text = "Task group is not initialized. Make sure to use run()."

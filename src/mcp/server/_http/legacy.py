@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 import anyio
@@ -21,9 +22,11 @@ from mcp._protocol.jsonrpc import (
     Request,
     dumps,
     error_message,
+    spoiled_answer,
 )
 from mcp._protocol.metadata import unsupported_version
 from mcp.server._handle import HandlerTable
+from mcp.server._http.admission import reject
 from mcp.server._http.arrival import IN_FLIGHT, Arrival
 from mcp.server._http.asgi import ASGIHeaders, Receive, Scope, Send, send_body, send_json
 from mcp.server._http.lost_sessions import STATELESS, LostSessions
@@ -157,6 +160,18 @@ class LegacyEndpoint:
             _check_answered(outlet)
         except Refusal as refusal:
             await _refuse(send, refusal, headers, None)
+
+    async def refuse(
+        self, found: Rejection, http_scope: Scope, headers: ASGIHeaders, body: bytes, receive: Receive, send: Send
+    ) -> None:
+        """Refuse a body that holds no message; where it was meant as an answer, nobody waits for a better one."""
+        if self._alone is None:
+            arrival = _arrival(http_scope, headers, body, receive)
+            with suppress(Refusal):  # from whoever speaks for no session
+                session = self._session(arrival)
+                if (answer := spoiled_answer(body)) is not None:
+                    await session.deliver(answer, arrival)
+        await reject(send, found, headers)
 
     def _check_batch(self, batch: LegacyBatch, arrival: Arrival) -> None:
         version = batch.version or DEFAULT_LEGACY_VERSION
