@@ -95,9 +95,9 @@ class Uvicorn(ServerProcess):
 
 
 @contextmanager
-def workers(count: int, *options: str) -> Generator[ServerProcess]:
-    """Run `tests.interaction.workers_program` until the end of the block; all workers have started when this yields."""
-    started = ServerProcess("-m", "tests.interaction.workers_program", str(count), *options)
+def workers(count: int, *options: str, program: str = "tests.interaction.workers_program") -> Generator[ServerProcess]:
+    """Run a program with `workers=count` until the end of the block; all workers have started when this yields."""
+    started = ServerProcess("-m", program, str(count), *options)
     try:
         started.port = int(started.wait_for(r"running on http://127\.0\.0\.1:(\d+)")[1])
         started.wait_for("is ready", count)

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from mcp.server._fleet_check import HasMiddleware, sign_in_command, warn_of_what_is_not_shared
+from mcp.server._fleet_check import FleetServer, sign_in_command, warn_of_what_is_not_shared
 from mcp.server.mcpserver import MCPServer, RequestStateSecurity
 from mcp.stores import MemoryStore
 from tests.interaction.processes import ServerProcess, uvicorn, workers
@@ -21,6 +21,7 @@ from tests.server.http.serving import connected, post
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork()")
 
 SEVERAL = "Several workers serve"
+KEY_OF_ITS_OWN = "each one seals requestState with a key of its own"
 
 
 @pytest.mark.rule("MRTR-26")
@@ -37,7 +38,7 @@ def test_a_call_that_one_worker_began_is_finished_by_another_with_no_configurati
     assert text.startswith(f"db in eu, asked by {worker}, done by ")
     assert not text.endswith(f" {worker}")
     assert text_in(paid) == "bob pays 3"
-    assert not any(SEVERAL in line for line in served.log)
+    assert not any(KEY_OF_ITS_OWN in line for line in served.log)
 
 
 def test_a_worker_that_is_killed_is_replaced_by_one_that_knows_the_key() -> None:
@@ -61,7 +62,7 @@ def test_a_signal_ends_all_workers_in_good_order(number: int, status: int) -> No
         served.signal(number)
         assert served.wait() == status
     assert sum("cleaned up" in line for line in served.log) == 3
-    assert not any("another one" in line for line in served.log)
+    assert not any("takes its place" in line for line in served.log)
     assert not any("Traceback" in line for line in served.log)
 
 
@@ -132,7 +133,7 @@ def test_workers_of_uvicorn_without_a_shared_key_are_a_warning_when_they_start()
 def test_workers_of_uvicorn_with_a_shared_key_are_none() -> None:
     with uvicorn(NEW, workers=2) as [served]:
         pass
-    assert not any(SEVERAL in line for line in served.log)
+    assert not any(KEY_OF_ITS_OWN in line for line in served.log)
 
 
 @pytest.mark.parametrize(
@@ -158,22 +159,22 @@ def test_other_servers_say_on_their_command_line_how_many_workers_there_are(
     assert sign_in_command(command, environ) == sign
 
 
-def low_level(security: RequestStateSecurity | None) -> HasMiddleware:
+def low_level(security: RequestStateSecurity | None) -> FleetServer:
     return MCPServer("s", request_state_security=security)._lowlevel_server
 
 
 def test_a_store_in_memory_is_not_shared_by_workers() -> None:
     with tallied_log() as lines:
         warn_of_what_is_not_shared(
-            low_level(RequestStateSecurity(keys=[NEW], single_use=MemoryStore())), "run(workers=...)"
+            low_level(RequestStateSecurity(keys=[NEW], single_use=MemoryStore())), "run(workers=...)", stateless=True
         )
-        warn_of_what_is_not_shared(low_level(RequestStateSecurity(keys=[NEW])), "run(workers=...)")
+        warn_of_what_is_not_shared(low_level(RequestStateSecurity(keys=[NEW])), "run(workers=...)", stateless=True)
     [line] = lines
     assert "single_use=MemoryStore() is in the memory of each" in line
 
 
 def test_a_key_of_this_process_is_not_shared_by_workers_that_others_start() -> None:
     with tallied_log() as lines:
-        warn_of_what_is_not_shared(low_level(None), "4 workers")
+        warn_of_what_is_not_shared(low_level(None), "4 workers", stateless=True)
     [line] = lines
     assert line.startswith(f"WARNING {SEVERAL} (4 workers), and each one seals requestState with a key of its own")

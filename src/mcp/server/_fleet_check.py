@@ -13,35 +13,57 @@ from typing import Any, Final, Protocol
 
 from mcp.server._sealing import EphemeralRequestStateCodec
 from mcp.server.context import ServerMiddleware
+from mcp.server.lowlevel.entries import HandlerEntry
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.stores.memory import MemoryStore
 
 logger = logging.getLogger("mcp.server.request_state")
+fleet_logger = logging.getLogger("mcp.server.streamable_http_manager")
 
 _SERVERS: Final = {"gunicorn", "hypercorn", "granian"}
 _WORKERS: Final = re.compile(r"(?:-w|--workers(?:=|$))(\d*)$")
 
 
-class HasMiddleware(Protocol):
+class FleetServer(Protocol):
     """A low-level server, as far as it matters here."""
 
     middleware: list[ServerMiddleware[Any]]
 
+    def get_request_handler(self, method: str) -> HandlerEntry[Any] | None: ...
 
-def share_key(server: HasMiddleware) -> None:
+
+def share_key(server: FleetServer) -> None:
     """Make the server's random key now, if it has one, so that the processes which fork from this one have it too."""
     for security in _policies(server):
         if isinstance(security.codec, EphemeralRequestStateCodec):
             security.codec.share()
 
 
-def warn_of_what_is_not_shared(server: HasMiddleware, reason: str) -> None:
+def warn_of_what_is_not_shared(server: FleetServer, reason: str, *, stateless: bool) -> None:
     """Log what each of several processes would have for itself.
 
     Args:
         server: The server.
         reason: What says that there are several.
+        stateless: Whether legacy clients are served without sessions.
     """
+    if not stateless:
+        fleet_logger.warning(
+            "Several workers serve (%s), and a session of a client older than 2026-07-28 lives in one of them: its "
+            "requests fail with 404 when they reach another one. Serve without sessions (stateless_http=True), or "
+            "run one process for each address and route by the header Mcp-Session-Id",
+            reason,
+        )
+    listening = server.get_request_handler("subscriptions/listen")
+    handler = None if listening is None else listening.handler
+    if isinstance(handler, ListenHandler) and type(handler.bus) is InMemorySubscriptionBus:
+        fleet_logger.warning(
+            "Several workers serve (%s), and changes are told to the listeners of the same worker only "
+            "(subscriptions/listen). Use a bus that they share, for example "
+            "subscriptions=mcp.server.redis.RedisSubscriptionBus(url), or none (subscriptions=False)",
+            reason,
+        )
     for security in _policies(server):
         if isinstance(security.codec, EphemeralRequestStateCodec) and not security.codec.is_shared:
             logger.warning(
@@ -82,7 +104,7 @@ def _sign_of_uvicorn() -> str | None:
     return f"{count} workers of uvicorn" if isinstance(count, int) and count > 1 else None
 
 
-def _policies(server: HasMiddleware) -> Generator[RequestStateSecurity]:
+def _policies(server: FleetServer) -> Generator[RequestStateSecurity]:
     for middleware in server.middleware:
         if isinstance(middleware, RequestStateBoundary):
             yield middleware.security

@@ -137,6 +137,7 @@ class StreamableHTTPSessionManager:
         self.max_sessions = max_sessions
         self.shutdown_timeout = shutdown_timeout
         self.is_superseded = False
+        self.is_one_of_several = False
         self._security = SecurityCheck(security_settings)
         self._modern = ModernEndpoint(app, json_response=json_response, keep_alive_interval=keep_alive_interval)
         self._legacy = LegacyEndpoint(
@@ -184,7 +185,9 @@ class StreamableHTTPSessionManager:
                 "TransportSecuritySettings(enable_dns_rebinding_protection=False) to say that it is meant"
             )
         if (sign := sign_of_several_workers()) is not None:
-            warn_of_what_is_not_shared(self.app, sign)
+            self.is_one_of_several = True
+            warn_of_what_is_not_shared(self.app, sign, stateless=self.stateless)
+        self._legacy.is_one_of_several = self.is_one_of_several
         failure: BaseException | None = None
         async with self.app.lifespan(self.app) as lifespan_context:
             self._modern.lifespan_context = lifespan_context

@@ -244,6 +244,11 @@ class ListenHandler:
             self._open.discard(subscription)
         return types.SubscriptionsListenResult.model_validate({"_meta": {SUBSCRIPTION_ID_META_KEY: request_id}})
 
+    @property
+    def bus(self) -> SubscriptionBus:
+        """Where the events come from."""
+        return self._bus
+
     def close(self) -> None:
         """End every open stream in good order: what is queued goes out, then the result. New streams may open again."""
         for subscription in list(self._open):

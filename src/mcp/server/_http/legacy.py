@@ -29,7 +29,7 @@ from mcp.server._handle import HandlerTable
 from mcp.server._http.admission import reject
 from mcp.server._http.arrival import IN_FLIGHT, Arrival
 from mcp.server._http.asgi import ASGIHeaders, Receive, Scope, Send, send_body, send_json
-from mcp.server._http.lost_sessions import STATELESS, LostSessions
+from mcp.server._http.lost_sessions import IN_ANOTHER_WORKER, STATELESS, LostSessions
 from mcp.server._http.outlet import Outlet
 from mcp.server._http.response_stream import ResponseStream, StreamState
 from mcp.server._http.resumable import Storage
@@ -50,10 +50,10 @@ _VERSION: Final = MCP_PROTOCOL_VERSION.encode()
 class Refusal(Exception):
     """A request of HTTP that no session answers."""
 
-    def __init__(self, status: int, message: str, code: int = INVALID_REQUEST) -> None:
+    def __init__(self, status: int, message: str, code: int = INVALID_REQUEST, *, cure: str | None = None) -> None:
         super().__init__(message)
         self.status = status
-        self.error = types.ErrorData(code=code, message=message)
+        self.error = types.ErrorData(code=code, message=message, data=cure)
 
 
 class LegacyEndpoint:
@@ -90,6 +90,7 @@ class LegacyEndpoint:
         self._host: TaskGroup | None = None
         self._sessions: dict[str, LegacySession] = {}
         self._lost = LostSessions(STATELESS)
+        self.is_one_of_several = False
         self._alone = StatelessServing(server) if stateless and server is not None else None
 
     def start(self, host: TaskGroup, lifespan_context: object) -> None:
@@ -240,7 +241,8 @@ class LegacyEndpoint:
         # security: a session is no proof of who its client is, and belongs to whoever opened it.
         if session is None or session.is_over or session.principal != principal_of(arrival.http_request.scope):
             self._lost.report(session_id, is_open=session is not None and not session.is_over)
-            raise Refusal(404, "Session not found")
+            # The same for a session that is somebody else's.
+            raise Refusal(404, "Session not found", cure=IN_ANOTHER_WORKER if self.is_one_of_several else None)
         return session
 
     async def _take_in(self, messages: Iterable[Message | Rejection], version: str | None, arrival: Arrival) -> None:

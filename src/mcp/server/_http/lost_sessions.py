@@ -15,6 +15,11 @@ QUIET_SECONDS: Final = 10.0
 _SHOWN_OF_ID: Final = 8
 STATELESS: Final = ", or serve without sessions (stateless_http=True)"
 """The cure that only streamable HTTP has."""
+IN_ANOTHER_WORKER: Final = (
+    "The session has ended, or lives in another worker of this server: each worker has its own sessions. "
+    "Begin a new one; who runs the server can serve without sessions (stateless_http=True)"
+)
+"""What the client is told where several processes serve one address."""
 _CAUSE: Final = (
     "it has ended or expired, or another instance holds it; route the requests of a session to the one that opened it"
 )

@@ -64,6 +64,8 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, app: MCPApp | SseApp) -> None:
         super().__init__(config)
         self._manager = app.session_manager if isinstance(app, MCPApp) else app
+        if _worker is not None and isinstance(app, MCPApp):
+            app.session_manager.is_one_of_several = True
         self._time_for_answers = self._manager.shutdown_timeout + _LAST_MESSAGES
         config.timeout_graceful_shutdown = math.ceil(self._time_for_answers + _LAST_TASKS)
         self._path = app.mcp_path

@@ -47,7 +47,7 @@ def run_workers(server: Server[Any], workers: int, serve: Callable[[], None], op
         SystemExit: The address cannot be bound, or the application did not start; the reason is in the log.
     """
     share_key(server)
-    warn_of_what_is_not_shared(server, "run(workers=...)")
+    warn_of_what_is_not_shared(server, "run(workers=...)", stateless=options["stateless_http"])
     host, port = options["host"], options["port"]
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
