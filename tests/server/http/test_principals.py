@@ -86,7 +86,7 @@ def test_a_session_is_not_found_by_others_and_goes_on_for_who_opened_it(port: in
         for method in ("POST", "GET", "DELETE"):
             answer = ask(connection, method, call("who") if method == "POST" else None, session, other)
             assert answer.status == 404
-            assert answer.json["error"]["message"] == "Session not found"
+            assert answer.json["error"] == {"code": -32600, "message": "Session not found"}
         note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
         assert ask(connection, "POST", note, session, other).status == 404
         (said,) = ask(connection, "POST", call("who"), session, "ann").events
