@@ -28,7 +28,7 @@ from mcp.client.stdio import (
     stdio_client,
 )
 from mcp.shared.message import SessionMessage
-from mcp_types.jsonrpc import JSONRPCRequest, JSONRPCResponse
+from mcp_types.jsonrpc import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
 Streams = tuple[StdioProcessReadStream, StdioProcessWriteStream]
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="process groups and signals are POSIX")
@@ -81,6 +81,15 @@ async def answer(streams: Streams) -> tuple[object, dict[str, Any]]:
     assert isinstance(item, SessionMessage), item
     assert isinstance(item.message, JSONRPCResponse)
     return item.message.id, item.message.result
+
+
+async def spoiled_answer(streams: Streams) -> object:
+    """The id of a request that no better answer will come to."""
+    assert isinstance(await streams[0].receive(), Exception)
+    item = await streams[0].receive()
+    assert isinstance(item, SessionMessage), item
+    assert isinstance(item.message, JSONRPCError)
+    return item.message.id
 
 
 def is_running(pid: int) -> bool:
@@ -150,13 +159,14 @@ async def test_lines_that_are_no_messages_are_faults_and_the_next_ones_still_arr
     program = """
 import sys
 sys.stdout.buffer.write(b'Listening...\\n\\xff\\xfe bad\\n{"jsonrpc":"2.0","id":1}\\n')
-sys.stdout.buffer.write(b'{"jsonrpc":"2.0","id":1,"result":{}}\\n')
+sys.stdout.buffer.write(b'{"jsonrpc":"2.0","id":2,"result":{}}\\n')
 """
     with caplog.at_level(logging.ERROR):
         async with started(python(program)) as streams:
-            for _ in range(3):
+            for _ in range(2):
                 assert isinstance(await streams[0].receive(), Exception)
-            assert await answer(streams) == (1, {})
+            assert await spoiled_answer(streams) == 1
+            assert await answer(streams) == (2, {})
     texts = [record.getMessage() for record in caplog.records]
     assert all(text.startswith("Failed to parse JSONRPC message from server") for text in texts)
     assert "Listening..." in texts[0]
@@ -175,7 +185,7 @@ sys.stdout.buffer.write(b'{"jsonrpc":"2.0","id":1,"result":{"text":"\\xff"}}\\n{
 """
     async with started(python(program, encoding_error_handler=handler)) as streams:
         if expected is None:
-            assert isinstance(await streams[0].receive(), ValueError)
+            assert await spoiled_answer(streams) == 1
         else:
             assert await answer(streams) == (1, expected)
         assert await answer(streams) == (2, {})
