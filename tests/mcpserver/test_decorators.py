@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -120,11 +121,40 @@ def test_what_a_listing_could_not_show_is_refused_at_registration(member: str, v
         mcp.tool("say", **said)(lambda: "")
     with pytest.raises(TypeError, match=f"^{member} of resource template 'x://{{a}}' must be {expected}$"):
         mcp.resource("x://{a}", name="say", **said)(echo)
-    with pytest.raises(ValueError, match=member):
+    with pytest.raises((TypeError, ValueError), match=member):
         mcp.resource("x://y", name="say", **said)(lambda: "")
     if member not in ("annotations", "meta"):
         with pytest.raises(TypeError, match=f"^{member} of prompt 'say' must be {expected}$"):
             mcp.prompt("say", **said)(lambda: "")
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"name": "caf\udce9"}, "name of {} is no Unicode text"),
+        ({"title": "caf\udce9"}, "title of {} is no Unicode text"),
+        ({"description": "caf\udce9"}, "description of {} is no Unicode text"),
+        ({"meta": {"a": "\ud800"}}, "meta of {} cannot be expressed as JSON"),
+        ({"meta": {"a": object()}}, "meta of {} cannot be expressed as JSON"),
+        ({"meta": {"a": [math.nan]}}, "meta of {} cannot be expressed as JSON: NaN is not a finite number"),
+        ({"meta": {1: 2}}, "a key in meta of {} must be a string, got int"),
+    ],
+)
+async def test_what_would_break_a_list_is_refused_when_it_is_registered(said: dict[str, Any], problem: str) -> None:
+    mcp = MCPServer("Lab")
+    named: dict[str, Any] = {"name": "say", **said}
+    refused = (TypeError, ValueError)
+    with pytest.raises(refused, match=f"^{problem.format('tool .*')}"):
+        mcp.tool(**named)(echo)
+    with pytest.raises(refused, match=f"^{problem.format('resource template .*')}"):
+        mcp.resource("x://{a}", **named)(echo)
+    if "meta" in said:
+        with pytest.raises(refused, match=f"^{problem.format('resource .*')}"):
+            mcp.resource("x://y", **named)(lambda: "")
+    else:
+        with pytest.raises(refused, match=f"^{problem.format('prompt .*')}"):
+            mcp.prompt(**named)(lambda: "")
+    assert await mcp.list_tools() == []
 
 
 def test_a_name_that_is_no_text_is_refused() -> None:

@@ -674,3 +674,80 @@ async def test_the_schema_describes_what_is_sent() -> None:
 def test_the_schema_is_made_once() -> None:
     output = output_of(Point)
     assert output.schema is output.schema
+
+
+class Rows:
+    """Rows of a table whose database goes away after the first."""
+
+    def __init__(self, *later: object) -> None:
+        self._later = later
+
+    def __call__(self) -> Iterator[object]:
+        yield "row1"
+        yield from self._later
+        if not self._later:
+            raise ValueError("db gone")
+
+
+async def test_what_a_generator_yields_is_one_text() -> None:
+    def rows() -> Any:
+        yield from ["row1", 2]
+
+    def typed() -> Iterable[str]:
+        return iter(["row1", "row2"])
+
+    mcp = MCPServer("Lab")
+    mcp.add_tool(rows)
+    mcp.add_tool(typed)
+    async with connect(mcp) as peer:
+        assert json.loads(await peer.text("rows")) == ["row1", 2]
+        result = await peer.call("typed")
+        assert result["structuredContent"] == {"result": ["row1", "row2"]}
+        assert [block["text"] for block in result["content"]] == ["row1", "row2"]
+
+
+@pytest.mark.parametrize("later", [(), ("\ud800",), (b"\xff",), (math.nan,)], ids=repr)
+async def test_an_iterator_that_fails_half_way_is_a_failure(
+    later: tuple[object, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = Rows(*later)
+
+    def bare():
+        return rows()
+
+    def nested():
+        return {"rows": rows()}
+
+    def listed() -> list[Any]:
+        return rows()  # pyright: ignore[reportReturnType]
+
+    mcp = MCPServer("Lab")
+    mcp.resource("x://rows")(bare)
+    mcp.prompt("rows")(bare)
+    for tool in (bare, nested, listed):
+        mcp.add_tool(tool)
+    async with connect(mcp) as peer:
+        for tool in (bare, nested, listed):
+            result = await peer.call(tool.__name__)
+            if tool is not nested and later == ("\ud800",):  # a list may hold what is no Unicode text
+                continue
+            assert result["isError"], result
+            assert "db gone" not in str(result)
+        if later == ():
+            for method, params in (("resources/read", {"uri": "x://rows"}), ("prompts/get", {"name": "rows"})):
+                with pytest.raises(MCPError) as caught:
+                    await peer.request(method, params)
+                assert "db gone" not in str(caught.value)
+    assert later or "db gone" in caplog.text
+
+
+async def test_an_async_generator_is_refused() -> None:
+    mcp = MCPServer("Lab")
+
+    @mcp.tool()
+    async def rows():
+        yield 1
+
+    async with connect(mcp) as peer:
+        text = await peer.text("rows")
+        assert text.endswith("the function returned an async generator; collect what it yields and return that")

@@ -18,7 +18,7 @@ from mcp.server.mcpserver.resources import Resource, ResourceTemplate
 from mcp.server.mcpserver.server import MCPServer
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+from mcp_types import INVALID_PARAMS
 from tests.mcpserver.wire import Peer, connect
 
 Item = Tool | Prompt | Resource | ResourceTemplate
@@ -284,8 +284,10 @@ async def test_a_filter_that_fails_shows_nothing(caplog: pytest.LogCaptureFixtur
         raise RuntimeError("secret")
 
     async with connect(make_server(visible=visible)) as peer:
-        for method, params in [*((method, {}) for method, _ in LISTS), ("tools/call", {"name": "open"})]:
-            code, message, _ = await refusal(peer, method, params)
-            assert code == INTERNAL_ERROR
-            assert "secret" not in message
+        for method, member in LISTS:
+            assert await names(peer, method, member) == []
+        for name in ("open", "nothing"):
+            code, message, _ = await refusal(peer, "tools/call", {"name": name})
+            assert (code, message) == (INVALID_PARAMS, f"Unknown tool: {name}")
     assert "secret" in caplog.text
+    assert "The server's filter `visible` failed on Tool 'open', which is hidden" in caplog.text

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
+import pydantic_core
 from pydantic import BaseModel
 
 import mcp_types as types
@@ -21,21 +23,39 @@ def check_texts(owner: str, **texts: object) -> None:
 
     Raises:
         TypeError: One is no text.
+        ValueError: One holds lone surrogates, which cannot be sent.
     """
     for member, value in texts.items():
-        if value is not None and not isinstance(value, str):
+        if value is None:
+            continue
+        if not isinstance(value, str):
             raise _wrong(owner, member, "a string", value)
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"{member} of {owner} is no Unicode text: {error}") from error
 
 
 def read_meta(owner: str, meta: object) -> dict[str, Any] | None:
     """Check `_meta`.
 
     Raises:
-        TypeError: It is no dict.
+        TypeError: It is no dict, or a key is no string.
+        ValueError: It cannot be expressed as JSON.
     """
-    if meta is None or isinstance(meta, dict):
-        return cast("dict[str, Any] | None", meta)
-    raise _wrong(owner, "meta", "a dict", meta)
+    if meta is None:
+        return None
+    if not isinstance(meta, dict):
+        raise _wrong(owner, "meta", "a dict", meta)
+    for key in cast("dict[object, object]", meta):
+        if not isinstance(key, str):
+            raise _wrong(owner, "a key in meta", "a string", key)
+    try:
+        text = pydantic_core.to_json(meta, inf_nan_mode="constants")
+        json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"meta of {owner} cannot be expressed as JSON: {error}") from error
+    return cast("dict[str, Any]", meta)
 
 
 def read_icons(owner: str, icons: object) -> list[types.Icon] | None:
@@ -74,6 +94,10 @@ def read_model(owner: str, member: str, kind: Callable[[], type[ModelT]], value:
     if isinstance(value, Mapping):
         return model.model_validate(value)
     raise _wrong(owner, member, model.__name__, value)
+
+
+def _refuse_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is not a finite number")
 
 
 def _wrong(owner: str, member: str, expected: str, value: object) -> TypeError:

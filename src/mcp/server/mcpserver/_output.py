@@ -9,7 +9,8 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from dataclasses import is_dataclass
 from functools import cache
 from typing import Any, Final, NoReturn, TypeAlias, cast
 
@@ -48,6 +49,10 @@ def text_of(value: object) -> str:
     Raises:
         InvalidOutput: It holds bytes that are no text, itself, or numbers that JSON or its readers do not have.
     """
+    if isinstance(value, AsyncIterator):
+        raise InvalidOutput("the function returned an async generator; collect what it yields and return that")
+    if isinstance(value, Iterator):
+        value = list(cast("Iterator[object]", value))  # it can be read only once, and what it raises is the author's
     text = _json_text(value)
     if "NaN" in text or "Infinity" in text or _MANY_DIGITS.search(text):  # perhaps in a string
         json.loads(text, parse_constant=_refuse_constant, parse_int=_refuse_long_number)
@@ -61,7 +66,28 @@ def _json_text(value: object) -> str:
     try:
         return pydantic_core.to_json(value, indent=2, fallback=repr, inf_nan_mode="constants").decode()
     except (ValueError, RecursionError):
+        if _holds_iterator(value):
+            raise  # there is no second try: what was read of it is gone
         return _text_with_surrogates(value)
+
+
+def _holds_iterator(value: object) -> bool:
+    seen: set[int] = set()
+    rest = [value]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, Iterator):
+            return True
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, dict):
+            rest += cast("dict[object, object]", item).values()
+        elif isinstance(item, (list, tuple, set, frozenset)):
+            rest += cast("list[object]", item)
+        elif isinstance(item, BaseModel) or is_dataclass(item):
+            rest += vars(item).values() if hasattr(item, "__dict__") else ()
+    return False
 
 
 def _text_with_surrogates(value: object) -> str:
@@ -175,6 +201,8 @@ class Output:
             return unstructured(value)
         if inspect.iscoroutine(cast("object", value)):
             to_block(value)  # refuses it, by a better text than the schema's
+        if isinstance(value, Iterator):
+            value = list(cast("Iterator[object]", value))  # the schema reads it, and so does the text
         structured = self._dump(shape, value)  # first, since it can say where something is wrong
         content = to_blocks(value)  # which also finds what JSON cannot express
         return WireResult(content=content if self._text_copy else [], structuredContent=structured, isError=False)

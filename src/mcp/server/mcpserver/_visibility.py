@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,6 +20,7 @@ else:
     _tools = lazy_module("mcp.server.mcpserver.tools")
     _context = lazy_module("mcp.server.mcpserver.context")
 
+logger = logging.getLogger(__name__)
 
 Item: TypeAlias = "_tools.Tool | _prompts.Prompt | _resources.Resource | _resources.ResourceTemplate"
 """What a server shows and serves."""
@@ -31,8 +33,17 @@ It is asked for every item of a list and for the item of every call, so it shoul
 
 
 async def is_visible(visible: Visible | None, context: _context.Context[Any, Any], item: Item) -> bool:
-    """Ask the filter. Without one everything is visible, and so it is outside of a request: there is no caller."""
+    """Ask the filter. Without one everything is visible, and so it is outside of a request: there is no caller.
+
+    A filter that raises hides the item like one that says no: an error would tell that there is something.
+    """
     if visible is None or context._request_context is None:
         return True
-    verdict = visible(context, item)
-    return bool(await verdict if inspect.isawaitable(verdict) else verdict)
+    try:
+        verdict = visible(context, item)
+        return bool(await verdict if inspect.isawaitable(verdict) else verdict)
+    except Exception:
+        logger.exception(
+            "The server's filter `visible` failed on %s %r, which is hidden", type(item).__name__, item.name
+        )
+        return False

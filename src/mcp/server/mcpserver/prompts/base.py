@@ -140,7 +140,7 @@ class Prompt(BaseModel):
         """
         prompt_name = name_for(fn, name)
         owner = f"prompt {prompt_name!r}"
-        check_texts(owner, title=title, description=description)
+        check_texts(owner, name=prompt_name, title=title, description=description)
         function = Function(
             fn,
             owner_kind="prompt",

@@ -110,7 +110,7 @@ class ResourceTemplate(BaseModel):
         parsed = UriTemplate.parse(uri_template)
         template_name = name_for(fn, name)
         owner = f"resource template {uri_template!r}"
-        check_texts(owner, title=title, description=description, mime_type=mime_type)
+        check_texts(owner, name=template_name, title=title, description=description, mime_type=mime_type)
         function = Function(
             fn,
             owner_kind="resource",

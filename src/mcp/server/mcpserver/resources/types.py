@@ -12,6 +12,7 @@ import anyio
 from pydantic import Field, field_validator
 
 import mcp_types as types
+from mcp.server.mcpserver._details import read_meta
 from mcp.server.mcpserver._invoke import invoke, is_async_callable
 from mcp.server.mcpserver._resource_contents import BINARY_TYPE, Contents, read_contents
 from mcp.server.mcpserver.resources.base import Resource
@@ -109,7 +110,7 @@ class FunctionResource(Resource):
             description=description_for(fn, description),
             icons=icons,
             annotations=annotations,
-            meta=meta,
+            meta=read_meta(f"resource {uri!r}", meta),
             fn=fn,
             **given,
         )

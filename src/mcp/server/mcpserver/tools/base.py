@@ -116,7 +116,7 @@ class Tool(BaseModel):
         """
         tool_name = name_for(fn, name)
         owner = f"tool {tool_name!r}"
-        check_texts(owner, title=title, description=description)
+        check_texts(owner, name=tool_name, title=title, description=description)
         validate_and_warn_tool_name(tool_name)
         function = Function(
             fn,
