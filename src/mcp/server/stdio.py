@@ -28,11 +28,11 @@ from mcp._protocol.era import errors_need_id, knows_batches
 from mcp._protocol.errors import Rejection
 from mcp._protocol.jsonrpc import (
     PARSE_ERROR_TEXT,
-    ErrorResponse,
     Message,
     broken_answer,
     error_message,
     loads,
+    read_batch,
     read_message,
     unreadable_answer,
 )
@@ -80,17 +80,14 @@ class StdioReadStream(LineReadStream):
         super().__init__(lines)
         self._answers = answers
         self._max_line_bytes = max_line_bytes
-        self._batch: deque[Any] = deque()
-        self._broken: ErrorResponse | None = None  # what ends the wait for an answer that the last line did not give
+        # The rest of the last line: of a batch, or what ends the wait for an answer that was none.
+        self._rest: deque[Message | Rejection] = deque()
 
     async def receive_wire(self, version: str | None) -> Message | None:
         """Wait for the next message; `None` at the end of input."""
         while True:
-            answer: ErrorResponse | None = None
-            if self._batch:
-                item = self._batch.popleft()
-                read = read_message(item)
-                answer = broken_answer(item) if isinstance(read, Rejection) else None
+            if self._rest:
+                read = self._rest.popleft()
             else:
                 line = await self._lines.read()
                 if line is None:
@@ -98,11 +95,8 @@ class StdioReadStream(LineReadStream):
                         self.on_end()
                     return None
                 read = self._read_line(line, version)
-                answer, self._broken = self._broken, None
             if isinstance(read, Rejection):
                 await self._refuse(read, version)
-                if answer is not None:
-                    return answer
             elif read is not None:
                 return read
 
@@ -114,15 +108,17 @@ class StdioReadStream(LineReadStream):
             value = loads(line)
         except (ValueError, RecursionError) as error:
             logger.warning("A line from the client is not JSON: %r", line[:_SHOWN_BYTES])
-            self._broken = unreadable_answer(line, error)
+            if (answer := unreadable_answer(line, error)) is not None:
+                self._rest.append(answer)
             return Rejection(400, PARSE_ERROR, PARSE_ERROR_TEXT)
         if version is not None and knows_batches(version) and isinstance(value, list) and value:
-            self._batch.extend(cast("list[Any]", value))
+            self._rest.extend(read_batch(cast("list[Any]", value)))
             return None
         read = read_message(value)
         if isinstance(read, Rejection):
             logger.warning("A line from the client is no JSON-RPC message: %r", line[:_SHOWN_BYTES])
-            self._broken = broken_answer(value)
+            if (answer := broken_answer(value)) is not None:
+                self._rest.append(answer)
         return read
 
     async def _refuse(self, rejection: Rejection, version: str | None) -> None:

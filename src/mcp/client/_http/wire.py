@@ -13,8 +13,8 @@ from mcp._protocol.jsonrpc import (
     ErrorResponse,
     Message,
     Response,
-    broken_answer,
     loads,
+    read_batch,
     read_message,
     unreadable_answer,
 )
@@ -205,14 +205,11 @@ class Wire:
 
     async def _read_all(self, values: list[Any]) -> Sequence[Message]:
         messages: list[Message] = []
-        for value in values:
-            message = read_message(value)
-            if isinstance(message, Message):
-                messages.append(message)
+        for read in read_batch(values):
+            if isinstance(read, Message):
+                messages.append(read)
             else:
-                await self.report(unusable(f"Failed to parse SSE message: {message.message}"))
-                if (broken := broken_answer(value)) is not None:
-                    messages.append(broken)
+                await self.report(unusable(f"Failed to parse SSE message: {read.message}"))
         return messages
 
     async def report(self, fault: Exception) -> None:
