@@ -21,7 +21,6 @@ MODULES = {
     "mcp.server.auth.routes",
     "mcp.server.auth.settings",
     "mcp.shared.auth",
-    "mcp.client.caching",
     "mcp.client.session_group",
     "mcp.shared.auth_utils",
     "mcp.shared.inbound",
@@ -50,13 +49,6 @@ NAMES: dict[str, set[str]] = {
         "TokenError",  # is missing
         "TokenVerifier",  # is missing
         "construct_redirect_uri",  # is missing
-    },
-    "mcp.client": {
-        "CacheConfig",  # is missing
-        "CacheEntry",  # is missing
-        "CacheKey",  # is missing
-        "InMemoryResponseCacheStore",  # is missing
-        "ResponseCacheStore",  # is missing
     },
     "mcp.client.client": {
         "_evicting_message_handler",  # is missing

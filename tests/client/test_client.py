@@ -91,11 +91,6 @@ def test_something_that_is_no_server_is_refused_at_construction(server: Any) -> 
         Client(server)
 
 
-def test_what_is_not_available_says_so() -> None:
-    with pytest.raises(NotImplementedError, match="cache"):
-        Client(Scripted(), cache=object())  # pyright: ignore[reportArgumentType]
-
-
 @pytest.mark.rule("CLIENT-1")
 def test_a_client_is_a_dataclass_that_does_nothing_until_entered() -> None:
     server = Scripted()

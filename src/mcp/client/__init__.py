@@ -11,7 +11,13 @@ if TYPE_CHECKING:
     from mcp.client._notifications import IncomingMessage as IncomingMessage
     from mcp.client._tool_schemas import InvalidToolResultError as InvalidToolResultError
     from mcp.client._transport import Transport as Transport
-    from mcp.client.client import CacheMode as CacheMode
+    from mcp.client.caching import CacheConfig as CacheConfig
+    from mcp.client.caching import CacheEntry as CacheEntry
+    from mcp.client.caching import CacheKey as CacheKey
+    from mcp.client.caching import CacheMode as CacheMode
+    from mcp.client.caching import CacheStats as CacheStats
+    from mcp.client.caching import InMemoryResponseCacheStore as InMemoryResponseCacheStore
+    from mcp.client.caching import ResponseCacheStore as ResponseCacheStore
     from mcp.client.client import Client as Client
     from mcp.client.extension import ClaimContext as ClaimContext
     from mcp.client.extension import ClientExtension as ClientExtension
@@ -25,18 +31,24 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientSession as ClientSession
 
 __all__ = [
+    "CacheConfig",
+    "CacheEntry",
+    "CacheKey",
     "CacheMode",
+    "CacheStats",
     "ClaimContext",
     "Client",
     "ClientExtension",
     "ClientRequestContext",
     "ClientSession",
+    "InMemoryResponseCacheStore",
     "IncomingMessage",
     "InputRequiredRoundsExceededError",
     "InvalidToolResultError",
     "NotificationBinding",
     "PendingCall",
     "PendingCalls",
+    "ResponseCacheStore",
     "ResultClaim",
     "Transport",
     "UnexpectedClaimedResult",
@@ -44,7 +56,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CacheMode": "mcp.client.client",
+    "CacheConfig": "mcp.client.caching",
+    "CacheEntry": "mcp.client.caching",
+    "CacheKey": "mcp.client.caching",
+    "CacheMode": "mcp.client.caching",
+    "CacheStats": "mcp.client.caching",
+    "InMemoryResponseCacheStore": "mcp.client.caching",
+    "ResponseCacheStore": "mcp.client.caching",
     "ClaimContext": "mcp.client.extension",
     "Client": "mcp.client.client",
     "ClientExtension": "mcp.client.extension",

@@ -90,16 +90,6 @@ def check_mode(mode: str) -> None:
     raise ValueError(text)
 
 
-def check_unavailable(cache: object) -> None:
-    """Refuse settings that would have no effect.
-
-    Raises:
-        NotImplementedError: The setting is not available.
-    """
-    if cache is not None:
-        raise NotImplementedError("cache= is not available: every verb asks the server; leave it out or pass None")
-
-
 def check_target(server: object, way: Way) -> None:
     """Check what a client is given, before anything is opened.
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 import mcp_types as types
 from mcp._engine.link import OnNotification
+from mcp._protocol.freshness import CHANGES
 from mcp.client._bindings import Bindings
 from mcp.shared.dispatcher import ProgressFnT, tell_progress
 from mcp_types.methods import MONOLITH_NOTIFICATIONS, SERVER_NOTIFICATIONS
@@ -20,6 +21,8 @@ IncomingMessage: TypeAlias = types.ServerNotification | Exception
 """What a message handler receives: a notification, or a fault of the transport."""
 
 LoggingCallback: TypeAlias = Callable[[types.LoggingMessageNotificationParams], Awaitable[None]]
+OnChange: TypeAlias = Callable[[str, "dict[str, Any] | None"], Awaitable[None]]
+"""Is told a notification's method and params, before anybody else hears of it."""
 MessageHandler: TypeAlias = Callable[[IncomingMessage], Awaitable[None]]
 
 _TOOLS_CHANGED = "notifications/tools/list_changed"
@@ -30,6 +33,10 @@ class Notifications:
     """Delivers notifications, each to its typed callback first and to the message handler next.
 
     A callback that raises costs only that delivery.
+
+    Attributes:
+        version: The negotiated protocol version.
+        on_change: Hears of every change first.
 
     Args:
         logging_callback: Receives log messages.
@@ -50,6 +57,7 @@ class Notifications:
         self._message_handler = message_handler
         self._on_tools_changed = on_tools_changed
         self.version: str | None = None
+        self.on_change: OnChange | None = None
 
     async def deliver(self, method: str, params: dict[str, Any] | None) -> None:
         """Deliver one notification."""
@@ -84,6 +92,11 @@ class Notifications:
     ) -> None:
         if self.bindings.take(method, params):
             return
+        if self.on_change is not None and method in CHANGES:
+            try:
+                await self.on_change(method, params)
+            except Exception:
+                logger.exception("Response cache eviction failed; the notification is still delivered")
         notification = self._read(method, params)
         if notification is None:
             return

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from typing import Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Final, Generic, TypeVar
 
 import mcp_types as types
+from mcp.client.caching import CacheMode
 from mcp_types import RequestParamsMeta
-
-CacheMode: TypeAlias = Literal["use", "refresh", "bypass"]
 
 DEFAULT_MAX_PAGES: Final = 1_000
 

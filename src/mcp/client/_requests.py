@@ -275,9 +275,11 @@ class SessionRequests(SessionVerbs):
     async def _list_tools(self, cursor: str | None, meta: Mapping[str, Any] | None) -> types.ListToolsResult:
         params = None if cursor is None else {"cursor": cursor}
         result = await self._ask("tools/list", params, types.ListToolsResult, meta)
-        whole = cursor is None and result.next_cursor is None
-        self._tools.learn(result, whole=whole, modern=self._era is MODERN)
+        self._learn_tools(result, whole=cursor is None and result.next_cursor is None)
         return result
+
+    def _learn_tools(self, result: types.ListToolsResult, *, whole: bool) -> None:
+        self._tools.learn(result, whole=whole, modern=self._era is MODERN)
 
     async def validate_tool_result(self, name: str, result: types.CallToolResult) -> None:
         """Check a result against the output schema that the server lists for the tool.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import KW_ONLY, dataclass, field
 from types import TracebackType
@@ -15,6 +15,7 @@ from typing_extensions import Self
 import mcp_types as types
 from mcp._engine.link import Link
 from mcp._protocol.metadata import LOG_LEVELS
+from mcp.client._cached import Asking, CachedAnswers, ListVerb, check_cache_mode
 from mcp.client._claims import UnexpectedClaimedResult
 from mcp.client._connect import (
     ASGIApp,
@@ -23,13 +24,12 @@ from mcp.client._connect import (
     assumed_discovery,
     check_mode,
     check_target,
-    check_unavailable,
     open_target,
 )
 from mcp.client._extensions import Folded, fold
 from mcp.client._http.backend import TransportFailure
 from mcp.client._input_required import Send, answer_rounds
-from mcp.client._pages import AllPages, CacheMode
+from mcp.client._pages import AllPages
 from mcp.client._params import call_params, progress_params, prompt_params, uri_params, with_given_answers
 from mcp.client._transport import Transport
 from mcp.client._verbs import (
@@ -40,6 +40,7 @@ from mcp.client._verbs import (
     SUBSCRIBE_REMOVED,
     UNSUBSCRIBE_REMOVED,
 )
+from mcp.client.caching import CacheConfig, CacheMode, CacheStats
 from mcp.client.extension import ClientExtension
 from mcp.client.session import (
     ClientSession,
@@ -73,6 +74,7 @@ ConnectMode: TypeAlias = Literal["auto", "legacy"] | str
 _NOT_NEGATIVE = ("read_timeout_seconds", "total_timeout_seconds", "input_required_timeout", "input_required_max_rounds")
 
 ResultT = TypeVar("ResultT", bound=BaseModel)
+PageT = TypeVar("PageT", bound=types.CacheableResult)
 
 
 @dataclass
@@ -103,7 +105,8 @@ class Client(AllPages):
         elicitation_callback: Answers questions to the user.
         input_required_max_rounds: How often a call may be sent again with answers or state; 0 answers nothing.
         extensions: The client's extensions.
-        cache: The response cache.
+        cache: How lists and resources are kept for as long as the server allows (`cache_mode=` of their verbs); by
+            default in memory, for this client alone. `None` asks the server every time.
         elicitation_capabilities: Refines what `elicitation_callback` declares.
         input_required_timeout: Seconds for a whole call, with all its rounds and answers; `None` for any time.
         reset_timeout_on_progress: Whether progress starts a request's timeout anew.
@@ -136,7 +139,7 @@ class Client(AllPages):
     elicitation_callback: ElicitationFnT | None = None
     input_required_max_rounds: int = DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
     extensions: Sequence[ClientExtension] | None = None
-    cache: None = None
+    cache: CacheConfig | None = field(default_factory=CacheConfig)
     elicitation_capabilities: types.ElicitationCapability | None = None
     input_required_timeout: float | None = None
     reset_timeout_on_progress: bool = True
@@ -148,6 +151,7 @@ class Client(AllPages):
     _session: ClientSession | None = field(default=None, init=False, repr=False)
     _entered: bool = field(default=False, init=False, repr=False)
     _folded: Folded | None = field(default=None, init=False, repr=False)
+    _cached: CachedAnswers = field(init=False, repr=False)
     _exit_stack: AsyncExitStack = field(default_factory=AsyncExitStack, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -158,8 +162,8 @@ class Client(AllPages):
                 raise ValueError(f"{name} must be 0 or more, got {value!r}")
         if self.log_level is not None and self.log_level not in LOG_LEVELS:
             raise ValueError(f"log_level must be one of {list(LOG_LEVELS)}, got {self.log_level!r}")
-        check_unavailable(self.cache)
         check_target(self.server, self.transport)
+        self._cached = CachedAnswers(self.cache, self.server, self._negotiated_version)
         self._folded = None if self.extensions is None else fold(self.extensions)
 
     async def __aenter__(self) -> Self:
@@ -188,9 +192,12 @@ class Client(AllPages):
         if self._connecting is not None:
             await self._connecting._notifications.fault(fault)
 
+    def _negotiated_version(self) -> str | None:
+        return None if self._connecting is None else self._connecting.protocol_version
+
     def _make_session(self, link: Link) -> ClientSession:
         folded = self._folded
-        return ClientSession(
+        session = ClientSession(
             None,
             None,
             self.read_timeout_seconds,
@@ -211,6 +218,9 @@ class Client(AllPages):
             total_timeout_seconds=self.total_timeout_seconds,
             tracing=self.tracing,
         )
+        if self.cache is not None:
+            session._notifications.on_change = self._cached.evict
+        return session
 
     async def _negotiate(self, session: ClientSession) -> None:
         if self.mode in MODERN_PROTOCOL_VERSIONS:
@@ -257,6 +267,11 @@ class Client(AllPages):
         """How the server wants to be used; `None` if it does not say."""
         return self.session.instructions
 
+    @property
+    def cache_stats(self) -> CacheStats:
+        """How many calls the response cache has answered so far, and how many it could not."""
+        return self._cached.stats
+
     async def list_tools(
         self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None, cache_mode: CacheMode = "use"
     ) -> types.ListToolsResult:
@@ -265,27 +280,40 @@ class Client(AllPages):
         Args:
             cursor: The page; the first one by default.
             meta: Metadata for the request.
-            cache_mode: Whether the response cache may answer.
+            cache_mode: `"use"` lets the response cache answer, `"refresh"` asks the server and keeps the answer,
+                `"bypass"` asks and leaves the cache as it is. Only first pages are kept. `meta` makes `"use"` a
+                `"refresh"`.
+
+        Raises:
+            MCPError: The server answered an error, or there was no answer.
+            ValueError: `cache_mode` is none of these.
         """
-        return await self.session.list_tools(params=_page(cursor, meta))
+        session = self.session
+
+        def learn(page: types.ListToolsResult) -> None:
+            session._learn_tools(page, whole=page.next_cursor is None)
+
+        return await self._list("tools/list", session.list_tools, cursor, meta, cache_mode, learn)
 
     async def list_prompts(
         self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None, cache_mode: CacheMode = "use"
     ) -> types.ListPromptsResult:
         """List one page of the server's prompts; arguments as in `list_tools`."""
-        return await self.session.list_prompts(params=_page(cursor, meta))
+        return await self._list("prompts/list", self.session.list_prompts, cursor, meta, cache_mode)
 
     async def list_resources(
         self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None, cache_mode: CacheMode = "use"
     ) -> types.ListResourcesResult:
         """List one page of the server's resources; arguments as in `list_tools`."""
-        return await self.session.list_resources(params=_page(cursor, meta))
+        return await self._list("resources/list", self.session.list_resources, cursor, meta, cache_mode)
 
     async def list_resource_templates(
         self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None, cache_mode: CacheMode = "use"
     ) -> types.ListResourceTemplatesResult:
         """List one page of the server's resource templates; arguments as in `list_tools`."""
-        return await self.session.list_resource_templates(params=_page(cursor, meta))
+        return await self._list(
+            "resources/templates/list", self.session.list_resource_templates, cursor, meta, cache_mode
+        )
 
     async def call_tool(
         self,
@@ -365,13 +393,24 @@ class Client(AllPages):
             input_responses: Answers to the questions of an earlier `InputRequiredResult`.
             request_state: The state of that result, unchanged.
             meta: Metadata for each request.
-            cache_mode: Whether the response cache may answer.
+            cache_mode: As in `list_tools`. What took questions to answer is not kept.
         """
         session = self.session
         params = with_given_answers(uri_params(uri), input_responses, request_state)
-        return await self._send_with_input(
-            lambda params: session._ask_open("resources/read", params, types.ReadResourceResult, meta), params
-        )
+
+        async def fetch(asking: Asking) -> types.ReadResourceResult:
+            async def send(params: dict[str, Any]) -> types.ReadResourceResult | InputRequiredResult:
+                result = await session._ask_open("resources/read", params, types.ReadResourceResult, meta)
+                if isinstance(result, InputRequiredResult):
+                    asking.keep_nothing()
+                return result
+
+            return await self._send_with_input(send, params)
+
+        if input_responses is not None or request_state is not None:
+            check_cache_mode(cache_mode)
+            cache_mode = "bypass"
+        return await self._cached.answer("resources/read", params["uri"], fetch, cache_mode, has_meta=meta is not None)
 
     @overload
     async def begin(
@@ -490,6 +529,24 @@ class Client(AllPages):
             if self._folded is None:
                 raise
             return await self._folded.resolve(claimed, session, params["name"], timeout)
+
+    async def _list(
+        self,
+        method: str,
+        ask: ListVerb[PageT],
+        cursor: str | None,
+        meta: RequestParamsMeta | None,
+        mode: CacheMode,
+        on_hit: Callable[[PageT], None] | None = None,
+    ) -> PageT:
+        """List one page; only the first one may come from the cache."""
+
+        def fetch(_: Asking) -> Awaitable[PageT]:
+            return ask(params=_page(cursor, meta))
+
+        if cursor is not None:
+            return await self._cached.continue_list(method, fetch, mode)
+        return await self._cached.answer(method, "", fetch, mode, has_meta=meta is not None, on_hit=on_hit)
 
     async def _send_with_input(self, send: Send[ResultT], params: dict[str, Any]) -> ResultT:
         if self.input_required_timeout is not None:

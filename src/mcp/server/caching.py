@@ -33,7 +33,7 @@ class CacheHint:
     def __post_init__(self) -> None:
         ttl_ms = self.ttl_ms
         if not isinstance(ttl_ms, int) or isinstance(ttl_ms, bool):
-            raise TypeError(f"ttl_ms must be an integer, got {type(ttl_ms).__name__}")
+            raise TypeError(f"ttl_ms must be an int, got {type(ttl_ms).__name__}")
         if ttl_ms < 0:
             raise ValueError(f"ttl_ms must be >= 0, got {ttl_ms}")
         if self.scope not in ("public", "private"):
