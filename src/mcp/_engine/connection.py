@@ -12,6 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 import mcp_types as types
+from mcp._engine.faults import is_fault
 from mcp._protocol.jsonrpc import (
     Message,
     Notification,
@@ -184,6 +185,11 @@ class Connection:
                 outcome = await work()
             except MCPError as error:
                 outcome = error.error
+            except BaseException as error:
+                if not is_fault(error, in_own_task=True):
+                    raise
+                logger.exception("Request %r (%r) failed", request_id, request.method)
+                outcome = types.ErrorData(code=INTERNAL_ERROR, message="Internal server error")
         if self._scopes.get(request_id) is scope:
             del self._scopes[request_id]
         if outcome is not None and (answer := self._peer.respond(request_id, outcome)) is not None:
@@ -203,7 +209,12 @@ class Connection:
         self._tell_of_an_end()
 
     async def _handle_note(self, work: Callable[..., Coroutine[Any, Any, None]], *args: object) -> None:
-        await work(*args)
+        try:
+            await work(*args)
+        except BaseException as error:
+            if not is_fault(error, in_own_task=True):
+                raise
+            logger.exception("Handling a notification failed")
         self._noting -= 1
         self._tell_of_an_end()
 

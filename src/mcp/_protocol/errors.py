@@ -64,7 +64,7 @@ def http_status(code: int) -> int:
     return _STATUS_OF_CODE.get(code, 200)
 
 
-def to_error(error: Exception | SystemExit, *, show: bool = False) -> MCPError:
+def to_error(error: BaseException, *, show: bool = False) -> MCPError:
     """Turn a failure of a handler into the error that the peer receives.
 
     Args:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 from pydantic import ValidationError
 
 import mcp_types as types
+from mcp._engine.faults import is_fault
 from mcp._engine.link import OnNotification
 from mcp._protocol.freshness import CHANGES
 from mcp.client._bindings import Bindings
@@ -81,7 +82,9 @@ class Notifications:
             return
         try:
             await self._message_handler(error)
-        except Exception:
+        except BaseException as failure:
+            if not is_fault(failure):
+                raise
             logger.exception("message_handler raised on transport exception")
 
     async def _deliver(
@@ -110,7 +113,9 @@ class Notifications:
                 await self._logging_callback(notification.params)
             if self._message_handler is not None and method not in _NEVER_HANDLED:
                 await self._message_handler(notification)
-        except Exception:
+        except BaseException as failure:
+            if not is_fault(failure):
+                raise
             if progress:
                 logger.exception("progress callback raised")
             else:

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, cast
 from pydantic import ValidationError
 
 import mcp_types as types
+from mcp._engine.faults import is_fault
 from mcp._engine.scope import RequestScope
 from mcp._protocol.codec import InvalidHandlerResult, WireResult, decode_params, encode_result
 from mcp._protocol.era import LEGACY, MODERN, Era, defines_notification, defines_request
@@ -190,7 +191,9 @@ async def handle_request(server: HandlerTable, scope: RequestScope) -> dict[str,
             return result
         # What a middleware returned in place of a handler is written like a handler's own.
         return server.chain.encode(ctx, result)
-    except (Exception, SystemExit) as error:  # an event loop would take the latter for the end of everything
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         answer = _reported(error, scope)
         if answer is error:
             raise
@@ -203,7 +206,9 @@ async def handle_notification(server: HandlerTable, scope: RequestScope) -> None
     """Handle one notification. It is never answered, so a failure only reaches the log."""
     try:
         await server.chain(context_of(scope))
-    except (Exception, SystemExit):
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         logger.exception("handler for %r raised", scope.method)
     finally:
         scope.finished = True
@@ -239,7 +244,7 @@ def _handler_meta(meta: dict[str, Any] | None) -> types.RequestParamsMeta | None
     return cast("types.RequestParamsMeta | None", meta)
 
 
-def _reported(error: Exception | SystemExit, scope: RequestScope) -> MCPError:
+def _reported(error: BaseException, scope: RequestScope) -> MCPError:
     """Log what the peer is not told, and return what it is told."""
     if error is scope.invalid_params:
         return invalid_params(cast("ValidationError", error))

@@ -22,7 +22,7 @@ else:
 logger: Final = logging.getLogger("mcp.server.mcpserver.server")
 
 
-def tool_failure(name: str, error: Exception, *, show: bool, request_id: types.RequestId | None) -> ToolError:
+def tool_failure(name: str, error: BaseException, *, show: bool, request_id: types.RequestId | None) -> ToolError:
     """Log a tool's failure and word it for the model.
 
     Args:
@@ -53,7 +53,7 @@ def in_request(request_id: types.RequestId | None) -> str:
     return "" if request_id is None else f" (request {request_id!r})"
 
 
-def is_designed(error: Exception) -> bool:
+def is_designed(error: BaseException) -> bool:
     """Whether the exception's text was made for the other side, and holds nothing of the author's or the user's."""
     # The last is raised where warnings are errors.
     return isinstance(error, (elicitation.InvalidAnswerError, run.ResolveError, MCPDeprecationWarning))

@@ -9,6 +9,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 import mcp_types as types
+from mcp._engine.faults import is_fault
 from mcp._protocol.codec import WireResult
 from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver._details import check_texts, read_icons, read_meta, read_model
@@ -222,7 +223,9 @@ class Tool(BaseModel):
             return value if type(value) is WireResult else metadata.output.to_result(value)
         except MCPError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             show = show_errors or request.session.scope.raise_exceptions
             return error_wire(str(tool_failure(self.name, error, show=show, request_id=request.request_id)))
 
