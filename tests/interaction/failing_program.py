@@ -36,7 +36,10 @@ def leave() -> str:
 
 async def stray() -> str:
     """Await something that somebody else has cancelled."""
-    future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    try:
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    except RuntimeError:  # trio knows nothing of the kind
+        raise PanicError from None
     future.cancel()
     return await future
 

@@ -9,10 +9,12 @@ import anyio
 import pytest
 
 import mcp_types as types
+from mcp.client.client import Client
 from mcp.server import Server, ServerRequestContext
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 from tests.interaction.transports import Connector
+from tests.server.http.serving import serving
 
 
 def nested(depth: int) -> Any:
@@ -154,7 +156,33 @@ async def test_what_is_no_json_is_refused_before_it_is_sent(connect: Connector) 
 async def test_arguments_that_are_nested_too_deeply_are_refused_and_the_connection_goes_on(connect: Connector) -> None:
     with anyio.fail_after(10):
         async with connect(Server("echo", on_call_tool=echo, on_list_tools=list_tools)) as client:
-            with pytest.raises(MCPError) as caught:
+            with pytest.raises(ValueError, match=r"nested too deeply: more than 200 levels at .*value"):
                 await client.call_tool("echo", {"value": nested(150)})
             assert not (await client.call_tool("echo", {"value": 1})).is_error
-    assert (caught.value.code, caught.value.message) == (types.PARSE_ERROR, "Parse error")
+
+
+@pytest.mark.parametrize("depth", [300, 3000])
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_what_is_nested_too_deeply_fails_at_once_and_alone(mode: str, depth: int) -> None:
+    mcp = MCPServer("Lab", log_level="CRITICAL")
+
+    @mcp.tool
+    def take(tree: Any) -> str:
+        return "taken"
+
+    @mcp.tool
+    def grow(depth: int) -> dict[str, Any]:
+        return {"tree": nested(depth // 2)}
+
+    with anyio.fail_after(30), serving(mcp.streamable_http_app()) as port:
+        for server in (mcp, f"http://127.0.0.1:{port}/mcp"):
+            async with Client(server, mode=mode) as client:
+                with pytest.raises(ValueError, match=r"nested too deeply: more than 200 levels at .*tree"):
+                    await client.call_tool("take", {"tree": nested(depth // 2)})
+                if server is not mcp or mode == "legacy":
+                    try:
+                        failed = await client.call_tool("grow", {"depth": depth})
+                    except MCPError as error:
+                        failed = error.code
+                    assert failed == types.INTERNAL_ERROR or getattr(failed, "is_error", False)
+                assert (await client.call_tool("take", {"tree": []})).structured_content == {"result": "taken"}

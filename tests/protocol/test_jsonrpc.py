@@ -300,3 +300,56 @@ def test_an_answer_that_is_no_json_is_the_end_of_waiting_for_it(text: str) -> No
 def test_a_text_that_names_no_request_of_ours_ends_none(text: str) -> None:
     assert unreadable_answer(text, ValueError("no")) is None
     assert unreadable_answer(text.encode(), ValueError("no")) is None
+
+
+def nest(depth: int, wrap: str = "list") -> Any:
+    value: Any = "]}[{"
+    for _ in range(depth):
+        value = {"a": value} if wrap == "dict" else [value]
+    return value
+
+
+@pytest.mark.parametrize("wrap", ["list", "dict"])
+@pytest.mark.parametrize("depth", [198, 240, 256, 1000, 100_000])
+def test_what_no_peer_could_read_is_not_written(wrap: str, depth: int) -> None:
+    assert loads(dumps(nest(200, wrap))) == nest(200, wrap)
+    message = {"params": {"arguments": {"tree": nest(depth, wrap)}}}
+    begin = "[0]" if wrap == "list" else ".a"
+    with pytest.raises(ValueError, match=r"^JSON is nested too deeply: more than 200 levels at params\.") as caught:
+        dumps(message)
+    assert str(caught.value).endswith(f" at params.arguments.tree{begin}")
+
+
+def test_what_contains_itself_is_not_written() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(ValueError, match=r"more than 200 levels at \[0\]\[0\]\[0\]\[0\]$"):
+        dumps(endless)
+
+
+DEEP = st.recursive(
+    st.sampled_from(["]", "}}", "[", '{"', "", 1, None]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["a", "[", "]"]), inner, max_size=3)
+        | st.integers(1, 120).flatmap(lambda depth: inner.map(lambda value: wrapped(value, depth)))
+    ),
+    max_leaves=12,
+)
+
+
+def wrapped(value: Any, depth: int) -> Any:
+    for number in range(depth):
+        value = [value] if number % 3 else {"a": value}
+    return value
+
+
+@given(value=DEEP)
+def test_what_is_written_can_be_read(value: Any) -> None:
+    try:
+        data = dumps(value)
+    except ValueError:
+        with pytest.raises(ValueError):
+            loads(json.dumps(value))
+    else:
+        assert loads(data) == value

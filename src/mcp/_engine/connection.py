@@ -21,15 +21,7 @@ from mcp._protocol.jsonrpc import (
     is_request_id,
     notification_message,
 )
-from mcp._protocol.peer import (
-    Answered,
-    CancelRequested,
-    Ignored,
-    NotificationReceived,
-    Peer,
-    Refused,
-    RequestReceived,
-)
+from mcp._protocol.peer import Answered, CancelRequested, Ignored, NotificationReceived, Peer, Refused, RequestReceived
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT
 
@@ -209,12 +201,7 @@ class Connection:
         self._tell_of_an_end()
 
     async def _handle_note(self, work: Callable[..., Coroutine[Any, Any, None]], *args: object) -> None:
-        try:
-            await work(*args)
-        except BaseException as error:
-            if not is_fault(error, in_own_task=True):
-                raise
-            logger.exception("Handling a notification failed")
+        await work(*args)
         self._noting -= 1
         self._tell_of_an_end()
 

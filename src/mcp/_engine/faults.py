@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
+import sys
 from collections.abc import Callable
 from typing import cast
 
@@ -38,8 +38,8 @@ def _is_cancelled(*, in_own_task: bool) -> bool:
     if anyio.current_effective_deadline() == -math.inf:
         return True
     try:
-        task = asyncio.current_task()
-    except RuntimeError:
+        task = sys.modules["asyncio"].current_task()
+    except (KeyError, RuntimeError):
         task = None
     if task is None:
         return True  # trio knows no cancellation but that of its scopes

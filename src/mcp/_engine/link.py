@@ -183,6 +183,6 @@ def _own_copy(params: dict[str, Any] | None) -> dict[str, Any] | None:
             text = dumps(value)
             try:
                 copied[member] = loads(text)
-            except ValueError:  # nested too deeply, or a number too long: no server could read it from a wire either
+            except ValueError:  # a number too long: no server could read it from a wire either
                 raise MCPError(PARSE_ERROR, PARSE_ERROR_TEXT) from None
     return copied

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeGuard, cast
 
-from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
+from pydantic_core import from_json, to_json, to_jsonable_python
 
 import mcp_types as types
 from mcp._protocol.errors import Rejection
@@ -26,6 +26,10 @@ _BEGINS_AS_ANSWER = re.compile(
 )
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
 _MAX_DEPTH = 201  # what pydantic_core's reader allows; the fallback below keeps to the same
+_MAX_WRITTEN_DEPTH = 200  # the last level that it reads must be an empty array
+_NAMED_LEVELS = 4  # enough to find an argument by: params.arguments.NAME and a bit
+_TOO_DEEP = "JSON is nested too deeply"
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 @dataclass(slots=True)
@@ -96,9 +100,9 @@ def loads(data: bytes | str) -> Any:
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
-        raise ValueError("JSON is nested too deeply") from None
+        raise ValueError(_TOO_DEEP) from None
     if _is_deeper_than(value, _MAX_DEPTH):
-        raise ValueError("JSON is nested too deeply")
+        raise ValueError(_TOO_DEEP)
     return value
 
 
@@ -106,20 +110,29 @@ def dumps(value: Any) -> bytes:
     """Write compact JSON text (UTF-8). Lone surrogates go out as escapes.
 
     Raises:
-        ValueError: A number in it is NaN or infinite; the text names its place.
+        ValueError: A number in it is NaN or infinite, or it is nested more deeply than peers read (`loads`); the text
+            names the place.
         PydanticSerializationError: It holds something that has no JSON form.
     """
     try:
         data = to_json(value)
-    except PydanticSerializationError as error:
+    except ValueError as error:  # of which PydanticSerializationError is one
+        if (place := _find_too_deep(value)) is not None:
+            raise ValueError(_too_deep_at(place)) from None
         # Most likely a lone surrogate, which has no UTF-8 form; the slower writer escapes it.
         try:
             data = json.dumps(value, default=to_jsonable_python, separators=(",", ":")).encode("ascii")
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             raise error from None
     # Both spellings also occur inside strings, so a hit is looked into.
     if (b"NaN" in data or b"Infinity" in data) and (place := _find_non_finite(json.loads(data))) is not None:
         raise ValueError(f"JSON has no form for NaN or infinity, found at {place}")
+    if (
+        len(data) > 2 * _MAX_WRITTEN_DEPTH
+        and _looks_deep(data)
+        and (place := _find_too_deep(json.loads(data))) is not None
+    ):
+        raise ValueError(_too_deep_at(place))
     return data
 
 
@@ -335,3 +348,40 @@ def _find_non_finite(value: Any) -> str | None:
         elif isinstance(item, list):
             waiting += [(member, f"{place}[{index}]") for index, member in enumerate(cast("list[Any]", item))]
     return None
+
+
+def _looks_deep(data: bytes) -> bool:
+    """Whether text may be nested too deeply, told by its brackets alone: pairs are taken out from the inside."""
+    brackets = data.translate(None, _NOT_BRACKETS)
+    for _ in range(_MAX_WRITTEN_DEPTH // 2):  # each turn takes out two levels at most
+        if not brackets:
+            return False
+        rest = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if len(rest) == len(brackets):
+            return True  # there are more of them, in strings
+        brackets = rest
+    return True
+
+
+def _find_too_deep(value: Any) -> str | None:
+    """Return the beginning of the place at which a value is nested too deeply."""
+    waiting: list[tuple[Any, str, int]] = [(value, "", 1)]
+    while waiting:
+        item, place, depth = waiting.pop()
+        if depth > _MAX_WRITTEN_DEPTH and isinstance(item, (dict, list, tuple)):
+            return place or "the top"
+        if isinstance(item, dict):
+            members = cast("dict[str, Any]", item).items()
+            waiting += [(member, _deeper(place, depth, f".{name}"), depth + 1) for name, member in members]
+        elif isinstance(item, (list, tuple)):
+            parts = cast("list[Any]", item)
+            waiting += [(part, _deeper(place, depth, f"[{index}]"), depth + 1) for index, part in enumerate(parts)]
+    return None
+
+
+def _deeper(place: str, depth: int, step: str) -> str:
+    return (place + step).lstrip(".") if depth <= _NAMED_LEVELS else place
+
+
+def _too_deep_at(place: str) -> str:
+    return f"{_TOO_DEEP}: more than {_MAX_WRITTEN_DEPTH} levels at {place}"

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 import mcp_types as types
 from mcp._engine.faults import is_fault
 from mcp._protocol.codec import WireResult
+from mcp._protocol.errors import to_error
 from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver._details import check_texts, read_icons, read_meta, read_model
 from mcp.server.mcpserver._failures import error_wire, tool_failure
@@ -223,11 +224,15 @@ class Tool(BaseModel):
             return value if type(value) is WireResult else metadata.output.to_result(value)
         except MCPError:
             raise
+        except Exception as error:
+            show = show_errors or request.session.scope.raise_exceptions
+            return error_wire(str(tool_failure(self.name, error, show=show, request_id=request.request_id)))
         except BaseException as error:
             if not is_fault(error):
                 raise
             show = show_errors or request.session.scope.raise_exceptions
-            return error_wire(str(tool_failure(self.name, error, show=show, request_id=request.request_id)))
+            tool_failure(self.name, error, show=show, request_id=request.request_id)  # for the log
+            raise to_error(error, show=show) from error
 
 
 def as_model(output: ToolOutput) -> types.CallToolResult | types.InputRequiredResult:
