@@ -352,6 +352,8 @@ def _find_non_finite(value: Any) -> str | None:
 
 def _looks_deep(data: bytes) -> bool:
     """Whether text may be nested too deeply, told by its brackets alone: pairs are taken out from the inside."""
+    if data.count(b"{") + data.count(b"[") <= _MAX_WRITTEN_DEPTH:
+        return False
     brackets = data.translate(None, _NOT_BRACKETS)
     for _ in range(_MAX_WRITTEN_DEPTH // 2):  # each turn takes out two levels at most
         if not brackets:
