@@ -69,14 +69,20 @@ class _Process:
         self.received: signal.Signals | None = None
 
     async def main(self) -> None:
+        failure: Exception | None = None  # of the server's lifespan; it leaves as it is, not as a group
         async with stdio_server() as (read_stream, write_stream):
             read_stream.on_end = self._watch
             write_stream.on_close = self.served
             async with anyio.create_task_group() as tasks:
                 if _may_handle_signals():
                     tasks.start_soon(self._obey, read_stream, tasks.cancel_scope)
-                await self._server.run(read_stream, write_stream, self._server.create_initialization_options())
+                try:
+                    await self._server.run(read_stream, write_stream, self._server.create_initialization_options())
+                except Exception as error:
+                    failure = error
                 tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
 
     async def _obey(self, read_stream: StdioReadStream, everything: anyio.CancelScope) -> None:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:

@@ -136,7 +136,6 @@ class _Supervisor:
 
     def _reap(self) -> bool:
         """Note which workers have ended; return whether the application does not start at all."""
-        fails_to_start = False
         for process, since in list(self._started.items()):
             ended, raw_status = os.waitpid(process, os.WNOHANG)
             if not ended:
@@ -145,10 +144,12 @@ class _Supervisor:
             if self._is_stopping:
                 continue
             status = os.waitstatus_to_exitcode(raw_status)
-            fails_to_start |= status == STARTUP_FAILED and self._is_first_try
+            if status == STARTUP_FAILED and self._is_first_try:
+                logger.error("The application does not start; the reason is above")
+                return True
             self._plan_restart(time.monotonic() - since)
             logger.warning("Worker %d ended (%s); another one takes its place", process, _describe(status))
-        return fails_to_start
+        return False
 
     def _plan_restart(self, lifetime: float) -> None:
         self._is_first_try = False
