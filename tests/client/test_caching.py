@@ -14,7 +14,7 @@ import mcp_types as types
 from mcp._engine.link import OnNotification, OutgoingRequest
 from mcp.client import CacheConfig, CacheEntry, CacheKey, CacheMode, CacheStats, InMemoryResponseCacheStore
 from mcp.client._notifications import IncomingMessage
-from mcp.client.caching import MAX_TTL_MS, ClientResponseCache
+from mcp.client.caching import MAX_TTL_MS, ClientResponseCache, ResponseCacheStore
 from mcp.client.client import Client
 from mcp.server.caching import CacheHint
 from mcp.server.mcpserver import MCPServer
@@ -82,6 +82,19 @@ def text(uri: str, **members: Any) -> dict[str, Any]:
 def kept_in(store: Shelf, **config: Any) -> CacheConfig:
     settings: dict[str, Any] = {"store": store, "partition": "ann", "target_id": "lab", **config}
     return CacheConfig(**settings)
+
+
+def cache_in(store: ResponseCacheStore, **limits: Any) -> ClientResponseCache:
+    return ClientResponseCache(
+        store=store,
+        partition="ann",
+        arm_id="lab",
+        default_ttl_ms=0,
+        clock=time.time,
+        share_public=False,
+        negotiated_version=lambda: MODERN,
+        **limits,
+    )
 
 
 def names(result: types.ListToolsResult) -> list[str]:
@@ -515,16 +528,7 @@ async def test_a_store_that_does_not_answer_is_not_waited_for(
         await anyio.sleep_forever()
 
     setattr(store, operation, hang)
-    cache = ClientResponseCache(
-        store=store,
-        partition="ann",
-        arm_id="lab",
-        default_ttl_ms=0,
-        clock=time.time,
-        share_public=False,
-        negotiated_version=lambda: MODERN,
-        store_cleanup_timeout=0.01,
-    )
+    cache = cache_in(store, store_cleanup_timeout=0.01)
     with anyio.fail_after(5):
         await (cache.read("tools/list", "") if operation == "get" else cache.evict_method("tools/list"))
     assert [record.message for record in caplog.records] == [warning]
@@ -628,16 +632,7 @@ async def test_nobody_is_given_an_answer_that_may_not_be_kept_or_did_not_come() 
 
 
 async def test_many_evictions_take_no_memory() -> None:
-    cache = ClientResponseCache(
-        store=InMemoryResponseCacheStore(),
-        partition="",
-        arm_id="lab",
-        default_ttl_ms=0,
-        clock=time.time,
-        share_public=False,
-        negotiated_version=lambda: MODERN,
-        generation_map_cap=10,
-    )
+    cache = cache_in(InMemoryResponseCacheStore(), generation_map_cap=10)
     before = cache.capture("tools/list", "")
     for number in range(100):
         await cache.evict_stale(UPDATED, {"uri": f"x://{number}"})

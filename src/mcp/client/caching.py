@@ -6,6 +6,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
@@ -228,11 +229,13 @@ class ClientResponseCache:
         self._share_public = share_public
         self._negotiated_version = negotiated_version
         self._max_generations = generation_map_cap
-        self._timeout = store_cleanup_timeout
+        # Our own store answers at once: it needs no clock, which would cost more than it does.
+        self._timeout = None if type(store) is InMemoryResponseCacheStore else store_cleanup_timeout
         self._numbers = count(1)
         self._generations: dict[tuple[str, str], int] = {}
         self._generation_of_others = 0
         self._failing: set[str] = set()
+        self._named: tuple[str, tuple[str, str]] | None = None  # a version and its partitions
 
     @property
     def may_keep(self) -> bool:
@@ -325,7 +328,10 @@ class ClientResponseCache:
             await self._delete(key)
 
     def _keys(self, method: str, params_key: str) -> dict[CacheScope, CacheKey]:
-        private, public = partitions(self._version, self._target, self._partition, share_public=self._share_public)
+        version = self._version
+        if self._named is None or self._named[0] != version:
+            self._named = version, partitions(version, self._target, self._partition, share_public=self._share_public)
+        private, public = self._named[1]
         return {"private": CacheKey(method, params_key, private), "public": CacheKey(method, params_key, public)}
 
     def _copied(self, method: str, value: object) -> types.CacheableResult | None:
@@ -348,7 +354,7 @@ class ClientResponseCache:
     async def _try(self, operation: Literal["get", "set", "delete"], *arguments: object) -> Any:
         """Let the store do something, but not for ever; say once that it fails, until it works again."""
         try:
-            with anyio.fail_after(self._timeout):
+            with nullcontext() if self._timeout is None else anyio.fail_after(self._timeout):
                 done: Any = await getattr(self._store, operation)(*arguments)
         except Exception as error:
             if operation not in self._failing:
