@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeGuard, cast
 
@@ -101,7 +101,7 @@ def loads(data: bytes | str) -> Any:
         value = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
-    if _is_deeper_than(value, _MAX_DEPTH):
+    if _find_too_deep(value, _MAX_DEPTH) is not None:
         raise ValueError(_TOO_DEEP)
     return value
 
@@ -117,7 +117,7 @@ def dumps(value: Any) -> bytes:
     try:
         data = to_json(value)
     except ValueError as error:  # of which PydanticSerializationError is one
-        if (place := _find_too_deep(value)) is not None:
+        if (place := _find_too_deep(value, _MAX_WRITTEN_DEPTH)) is not None:
             raise ValueError(_too_deep_at(place)) from None
         # Most likely a lone surrogate, which has no UTF-8 form; the slower writer escapes it.
         try:
@@ -130,7 +130,7 @@ def dumps(value: Any) -> bytes:
     if (
         len(data) > 2 * _MAX_WRITTEN_DEPTH
         and _looks_deep(data)
-        and (place := _find_too_deep(json.loads(data))) is not None
+        and (place := _find_too_deep(json.loads(data), _MAX_WRITTEN_DEPTH)) is not None
     ):
         raise ValueError(_too_deep_at(place))
     return data
@@ -317,36 +317,34 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _is_deeper_than(value: Any, limit: int) -> bool:
-    level: list[Any] = [value]
-    for _ in range(limit):
-        level = [child for item in level for child in _containers_in(item)]
-        if not level:
-            return False
-    return True
-
-
-def _containers_in(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        children: Iterable[Any] = cast("dict[str, Any]", value).values()
-    elif isinstance(value, list):
-        children = cast("list[Any]", value)
-    else:
-        return []
-    return [child for child in children if isinstance(child, dict | list)]
+def _walk(value: Any, named_levels: float = math.inf) -> Iterator[tuple[Any, str, int]]:
+    """Go through a value: yield each item in it, its place (the first levels of it), and how deep it is."""
+    waiting: list[tuple[Any, str, int]] = [(value, "", 1)]
+    while waiting:
+        item, place, depth = waiting.pop()
+        yield item, place.removeprefix(".") or "the top", depth
+        steps: Iterable[tuple[str, Any]] = ()
+        if isinstance(item, dict):
+            steps = ((f".{name}", member) for name, member in cast("dict[str, Any]", item).items())
+        elif isinstance(item, (list, tuple)):
+            steps = ((f"[{index}]", part) for index, part in enumerate(cast("list[Any]", item)))
+        is_named = depth <= named_levels
+        waiting += [(part, place + step if is_named else place, depth + 1) for step, part in steps]
 
 
 def _find_non_finite(value: Any) -> str | None:
-    waiting: list[tuple[Any, str]] = [(value, "")]
-    while waiting:
-        item, place = waiting.pop()
+    """Return the place of a number that is NaN or infinite."""
+    for item, place, _ in _walk(value):
         if isinstance(item, float) and not math.isfinite(item):
-            return place or "the top"
-        if isinstance(item, dict):
-            members = cast("dict[str, Any]", item).items()
-            waiting += [(member, f"{place}.{name}" if place else name) for name, member in members]
-        elif isinstance(item, list):
-            waiting += [(member, f"{place}[{index}]") for index, member in enumerate(cast("list[Any]", item))]
+            return place
+    return None
+
+
+def _find_too_deep(value: Any, limit: int) -> str | None:
+    """Return the beginning of a place at which more arrays and objects than that are inside each other."""
+    for item, place, depth in _walk(value, _NAMED_LEVELS):
+        if depth > limit and isinstance(item, (dict, list, tuple)):
+            return place
     return None
 
 
@@ -363,26 +361,6 @@ def _looks_deep(data: bytes) -> bool:
             return True  # there are more of them, in strings
         brackets = rest
     return True
-
-
-def _find_too_deep(value: Any) -> str | None:
-    """Return the beginning of the place at which a value is nested too deeply."""
-    waiting: list[tuple[Any, str, int]] = [(value, "", 1)]
-    while waiting:
-        item, place, depth = waiting.pop()
-        if depth > _MAX_WRITTEN_DEPTH and isinstance(item, (dict, list, tuple)):
-            return place or "the top"
-        if isinstance(item, dict):
-            members = cast("dict[str, Any]", item).items()
-            waiting += [(member, _deeper(place, depth, f".{name}"), depth + 1) for name, member in members]
-        elif isinstance(item, (list, tuple)):
-            parts = cast("list[Any]", item)
-            waiting += [(part, _deeper(place, depth, f"[{index}]"), depth + 1) for index, part in enumerate(parts)]
-    return None
-
-
-def _deeper(place: str, depth: int, step: str) -> str:
-    return (place + step).lstrip(".") if depth <= _NAMED_LEVELS else place
 
 
 def _too_deep_at(place: str) -> str:
