@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 
 import mcp_types as types
 from mcp._engine.faults import is_fault
+from mcp._protocol.errors import to_error
 from mcp._protocol.jsonrpc import (
     Message,
     Notification,
@@ -181,7 +182,7 @@ class Connection:
                 if not is_fault(error, in_own_task=True):
                     raise
                 logger.exception("Request %r (%r) failed", request_id, request.method)
-                outcome = types.ErrorData(code=INTERNAL_ERROR, message="Internal server error")
+                outcome = to_error(error).error
         if self._scopes.get(request_id) is scope:
             del self._scopes[request_id]
         if outcome is not None and (answer := self._peer.respond(request_id, outcome)) is not None:

@@ -224,14 +224,13 @@ class Tool(BaseModel):
             return value if type(value) is WireResult else metadata.output.to_result(value)
         except MCPError:
             raise
-        except Exception as error:
-            show = show_errors or request.session.scope.raise_exceptions
-            return error_wire(str(tool_failure(self.name, error, show=show, request_id=request.request_id)))
         except BaseException as error:
             if not is_fault(error):
                 raise
             show = show_errors or request.session.scope.raise_exceptions
-            tool_failure(self.name, error, show=show, request_id=request.request_id)  # for the log
+            failure = tool_failure(self.name, error, show=show, request_id=request.request_id)
+            if isinstance(error, Exception):
+                return error_wire(str(failure))
             raise to_error(error, show=show) from error
 
 
