@@ -68,7 +68,7 @@ def test_without_typer_the_command_says_how_to_get_it() -> None:
         text=True,
         timeout=60,
     )
-    message = "Error: typer is required. Install with 'pip install rondo-mcp[cli]'\n"
+    message = "Error: typer is required. Install it with: pip install 'rondo-mcp[cli]'\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
 
 
@@ -112,7 +112,8 @@ def test_a_file_with_something_else_in_it_is_left_alone(tmp_path: Path, content:
     path.write_bytes(content)
     done = invoke("keys", "new", "--file", path)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith("Error: ")
+    assert done.stderr.startswith(f"Error: {path}: ")
+    assert done.stderr.count(str(path)) == 1
     assert path.read_bytes() == content
 
 

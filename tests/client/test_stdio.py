@@ -214,13 +214,25 @@ def resolved(path: Path) -> Path:
 
 
 @pytest.mark.rule("TRANSPORT-8")
-async def test_a_program_that_cannot_start_raises_the_plain_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        async with stdio_client(StdioServerParameters(command="no-such-program-anywhere")):
-            pass
-    with pytest.raises(FileNotFoundError):
-        async with stdio_client(python(ECHO, cwd=tmp_path / "missing")):
-            pass
+async def test_a_program_that_cannot_start_raises_the_plain_error_which_names_the_argument(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    missing, cannot_run = str(tmp_path / "missing"), str(tmp_path / "file")
+    for error, argument, server in (
+        (
+            FileNotFoundError,
+            "command=, which its PATH does not lead to",
+            StdioServerParameters(command="no-such-program", cwd=tmp_path),
+        ),
+        (FileNotFoundError, "command=", StdioServerParameters(command=missing)),
+        (PermissionError, "command=", StdioServerParameters(command=cannot_run)),
+        (FileNotFoundError, "cwd=", python(ECHO, cwd=missing)),
+        (NotADirectoryError, "cwd=", python(ECHO, cwd=cannot_run)),
+    ):
+        with pytest.raises(error) as caught:
+            async with stdio_client(server):
+                pass
+        assert type(caught.value) is error
+        assert f" (the server's {argument})" in str(caught.value)
 
 
 @pytest.mark.rule("TRANSPORT-8", "TRANSPORT-9")

@@ -7,12 +7,14 @@ import re
 import signal
 import socket
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcp.server._fleet_check import FleetServer, sign_in_command, warn_of_what_is_not_shared
 from mcp.server.mcpserver import MCPServer, RequestStateSecurity
-from mcp.stores import MemoryStore
+from mcp.stores import MemoryStore, SQLiteStore
 from tests.interaction.processes import ServerProcess, uvicorn, workers
 from tests.interaction.test_fleet import NEW, ask, asleep, call, text_in
 from tests.server.boundaries import tallied_log
@@ -163,14 +165,17 @@ def low_level(security: RequestStateSecurity | None) -> FleetServer:
     return MCPServer("s", request_state_security=security)._lowlevel_server
 
 
-def test_a_store_in_memory_is_not_shared_by_workers() -> None:
+@pytest.mark.parametrize("use", ["single_use", "park"])
+def test_a_store_in_memory_is_not_shared_by_workers(use: str, tmp_path: Path) -> None:
+    in_memory: dict[str, Any] = {use: MemoryStore()}
+    in_a_file: dict[str, Any] = {use: SQLiteStore(tmp_path / "state.db")}
     with tallied_log() as lines:
-        warn_of_what_is_not_shared(
-            low_level(RequestStateSecurity(keys=[NEW], single_use=MemoryStore())), "run(workers=...)", stateless=True
-        )
-        warn_of_what_is_not_shared(low_level(RequestStateSecurity(keys=[NEW])), "run(workers=...)", stateless=True)
+        for options in (in_memory, in_a_file, {}):
+            server = low_level(RequestStateSecurity(keys=[NEW], **options))
+            warn_of_what_is_not_shared(server, "run(workers=...)", stateless=True)
     [line] = lines
-    assert "single_use=MemoryStore() is in the memory of each" in line
+    assert f"{use}=MemoryStore() is in the memory of each" in line
+    assert "mcp.stores.SQLiteStore(path)" in line
 
 
 def test_a_key_of_this_process_is_not_shared_by_workers_that_others_start() -> None:

@@ -782,7 +782,11 @@ GENERATE = 'Generate one with: python -c "import secrets; print(secrets.token_he
             ValueError,
             EXACTLY_ONE,
         ),
-        ({"keys": []}, ValueError, "AESGCMRequestStateCodec requires at least one key"),
+        (
+            {"keys": []},
+            ValueError,
+            f"AESGCMRequestStateCodec requires at least one key, and keys=[] has none. {GENERATE}",
+        ),
         (
             {"keys": [b"k" * 31]},
             ValueError,

@@ -165,7 +165,7 @@ GENERATE = 'Generate one with: python -c "import secrets; print(secrets.token_he
 @pytest.mark.parametrize(
     ("keys", "error", "message"),
     [
-        ([], ValueError, "AESGCMRequestStateCodec requires at least one key"),
+        ([], ValueError, f"AESGCMRequestStateCodec requires at least one key, and keys=[] has none. {GENERATE}"),
         (
             ["k" * 31],
             ValueError,

@@ -161,15 +161,16 @@ def test_too_many_and_too_large_headers_are_refused(
 
 
 @pytest.mark.rule("RUN-31", "TROUBLE-32", "TROUBLE-33")
-def test_refusals_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_refusals_are_logged_with_the_setting_that_cures_them(caplog: pytest.LogCaptureFixture) -> None:
+    cure = "add it with transport_security=TransportSecuritySettings({}=[...])"
     with caplog.at_level(logging.WARNING, LOGGER):
         status(LOOPBACK, "evil.example")
         status(LOOPBACK)
         status(LOOPBACK, "localhost:1", origins=("http://evil.example",))
     assert [(record.name, record.message) for record in caplog.records] == [
-        (LOGGER, "Invalid Host header: evil.example"),
+        (LOGGER, f"Invalid Host header: evil.example; if it is yours, {cure.format('allowed_hosts')}"),
         (LOGGER, "Missing Host header in request"),
-        (LOGGER, "Invalid Origin header: http://evil.example"),
+        (LOGGER, f"Invalid Origin header: http://evil.example; if it is yours, {cure.format('allowed_origins')}"),
     ]
 
 

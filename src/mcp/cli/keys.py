@@ -43,8 +43,10 @@ def new(
         if read_keys(text):
             AESGCMRequestStateCodec(read_keys(text))
         replace(file, f"{text.rstrip()}\n{key}\n".lstrip())
-    except (OSError, ValueError) as error:
-        fail(f"{file}: {error.strerror}" if isinstance(error, OSError) else str(error))
+    except OSError as error:
+        fail(f"{file}: {error.strerror}")
+    except ValueError as error:
+        fail(about(file, error))
     keys = read_keys(read_key_file(file))
     print(f"{file}: added {id_of(key)}, which {'opens' if len(keys) > 1 else 'seals and opens'}")
 
@@ -68,7 +70,7 @@ def check(
                 fail(f"{file}: there is no key in it; write one key a line")
             codec = AESGCMRequestStateCodec(keys)
     except ValueError as error:
-        fail(str(error) if file is None or str(error).startswith(str(file)) else f"{file}: {error}")
+        fail(str(error) if file is None else about(file, error))
     print(f"{place}: {len(keys)} {'key' if len(keys) == 1 else 'keys'}")
     for index, key_id in enumerate(codec.key_ids):
         print(f"  {key_id.hex()} {'opens' if index else 'seals and opens'}")
@@ -96,6 +98,12 @@ def replace(file: Path, text: str) -> None:
     except BaseException:
         Path(beside).unlink(missing_ok=True)
         raise
+
+
+def about(file: Path, error: ValueError) -> str:
+    """Return an error's text, and the file's name before it unless it is there already."""
+    text = str(error)
+    return text if text.startswith(f"{file}: ") else f"{file}: {text}"
 
 
 def warn(text: str) -> None:

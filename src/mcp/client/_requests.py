@@ -17,6 +17,7 @@ from mcp._protocol.era import LEGACY, MODERN, Era, defines_notification
 from mcp._protocol.fields import dump
 from mcp._protocol.input_required import without_answers
 from mcp.client._claims import Claims, UnexpectedClaimedResult
+from mcp.client._cures import with_cure
 from mcp.client._notifications import Notifications
 from mcp.client._outgoing import Limits, Metadata, exchange_in_time, own_metadata
 from mcp.client._params import mirror_name, model_of
@@ -186,7 +187,7 @@ class SessionRequests(SessionVerbs):
             traces = self._tracing and application_traces()
             result = await (traced(self._link, request, exchange) if traces else exchange)
         except MCPError as error:
-            raise _as_typed(error) from error.__cause__
+            raise with_cure(_as_typed(error), method, self._era) from error.__cause__
         return without_modern_members(method, result) if self._era is LEGACY else result
 
     def _refuse(self) -> None:

@@ -61,17 +61,22 @@ class ServerProcess:
         errlog: TextIO | None,
         on_exit: Callable[[], None],
     ) -> None:
-        self._popen = subprocess.Popen(
-            _resolved(command, env),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=_descriptor_of(errlog),
-            env=dict(env),
-            cwd=cwd,
-            bufsize=0,
-            start_new_session=_POSIX,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
+        try:
+            self._popen = subprocess.Popen(
+                _resolved(command, env),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=_descriptor_of(errlog),
+                env=dict(env),
+                cwd=cwd,
+                bufsize=0,
+                start_new_session=_POSIX,
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            )
+        except OSError as error:
+            # The system says what is wrong, and of two arguments that it may be about, not which one.
+            error.strerror = f"{error.strerror} ({_at_fault(error, command[0], cwd)})"
+            raise
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
         self.stdin = self._popen.stdin.fileno()
@@ -192,6 +197,15 @@ def _resolved(command: Sequence[str], env: Mapping[str, str]) -> list[str]:
     if not _POSIX and (found := shutil.which(command[0], path=env.get("PATH"))) is not None:
         return [found, *command[1:]]
     return list(command)
+
+
+def _at_fault(error: OSError, command: str, cwd: str | Path | None) -> str:
+    """Say which argument kept a program from being started."""
+    if cwd is not None and not os.path.isdir(cwd):
+        return "the server's cwd="
+    if isinstance(error, FileNotFoundError) and not os.path.dirname(command):
+        return "the server's command=, which its PATH does not lead to"
+    return "the server's command="
 
 
 def _descriptor_of(errlog: TextIO | None) -> int | None:

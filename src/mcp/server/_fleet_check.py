@@ -22,6 +22,7 @@ logger = logging.getLogger("mcp.server.request_state")
 fleet_logger = logging.getLogger("mcp.server.streamable_http_manager")
 
 _SERVERS: Final = {"gunicorn", "hypercorn", "granian"}
+_SHARED_STORES: Final = "mcp.stores.SQLiteStore(path) on one machine, mcp.stores.RedisStore(url) on several"
 _WORKERS: Final = re.compile(r"(?:-w|--workers(?:=|$))(\d*)$")
 
 
@@ -75,8 +76,16 @@ def warn_of_what_is_not_shared(server: FleetServer, reason: str, *, stateless: b
         if isinstance(security.single_use, MemoryStore):
             logger.warning(
                 "Several workers serve (%s), and single_use=MemoryStore() is in the memory of each: a token can be "
-                "used once in every worker. Use a store that they share",
+                "used once in every worker. Use a store that they share, for example %s",
                 reason,
+                _SHARED_STORES,
+            )
+        if isinstance(security.park, MemoryStore):
+            logger.warning(
+                "Several workers serve (%s), and park=MemoryStore() is in the memory of each: a call whose state was "
+                "parked fails when its answers reach another worker. Use a store that they share, for example %s",
+                reason,
+                _SHARED_STORES,
             )
 
 

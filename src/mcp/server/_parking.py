@@ -49,8 +49,8 @@ async def park(
     """
     if policy.park is None:
         logger.error(
-            "requestState on %s makes a token of %d bytes, and max_token_bytes is %s: keep less in the state, or let "
-            "RequestStateSecurity(park=store) keep it on the server",
+            "requestState on %s makes a token of %d bytes, and max_token_bytes is %s: keep less in the state, raise "
+            "the limit, or let RequestStateSecurity(park=store) keep it on the server",
             method,
             len(token),
             policy.max_token_bytes,

@@ -22,6 +22,7 @@ UNKNOWN_KEY: Final = "unknown key"
 SEAL: Final = "seal"
 
 _MIN_SECRET_BYTES: Final = 32
+_GENERATE: Final = 'Generate one with: python -c "import secrets; print(secrets.token_hex(32))"'
 _KEY_BYTES: Final = 32
 _KEY_ID_BYTES: Final = 4
 _NONCE_BYTES: Final = 24
@@ -198,7 +199,7 @@ def build_ring(keys: Sequence[Secret]) -> dict[bytes, XAES256GCM]:
             raise ValueError(f"keys[{index}] duplicates an earlier ring key")
         ring[key_id] = XAES256GCM(key)
     if not ring:
-        raise ValueError("AESGCMRequestStateCodec requires at least one key")
+        raise ValueError(f"AESGCMRequestStateCodec requires at least one key, and keys=[] has none. {_GENERATE}")
     return ring
 
 
@@ -212,8 +213,7 @@ def _read_secret(index: int, secret: object) -> bytes:
     if len(secret) < _MIN_SECRET_BYTES:
         raise ValueError(
             f"request-state keys must be at least {_MIN_SECRET_BYTES} bytes of secret randomness; "
-            f"keys[{index}] is {len(secret)} bytes. "
-            'Generate one with: python -c "import secrets; print(secrets.token_hex(32))"'
+            f"keys[{index}] is {len(secret)} bytes. {_GENERATE}"
         )
     return bytes(secret)
 

@@ -170,7 +170,7 @@ class RequestStateSecurity:
         if park is not None:
             check_store("park", park, "put", "get")
         if max_token_bytes is not None and max_token_bytes < _LEAST_TOKEN_LIMIT:
-            raise ValueError(f"max_token_bytes must be at least {_LEAST_TOKEN_LIMIT}, got {max_token_bytes}")
+            raise ValueError(f"max_token_bytes must be at least {_LEAST_TOKEN_LIMIT} (or None), got {max_token_bytes}")
         self.codec = codec
         self.ttl = ttl
         self.bind_principal = bind_principal

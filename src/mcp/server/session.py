@@ -16,6 +16,7 @@ from mcp._protocol.fields import dump
 from mcp._protocol.legacy_questions import write_question
 from mcp.server._telling import as_handshake, drops_change, progress_to, wants_log
 from mcp.server.validation import validate_sampling_tools, validate_tool_use_result_messages
+from mcp.shared._advice import advise
 from mcp.shared._deprecated import deprecated
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError, NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
@@ -33,7 +34,10 @@ ResultT = TypeVar("ResultT", bound=BaseModel)
 
 _DEPRECATED: Final = "The {} capability is deprecated as of 2026-07-28 (SEP-2577)."
 
-_WAY_OUT: Final = "ask with a resolver (Resolve, Elicit) or return an InputRequiredResult"
+_WAY_OUT: Final = (
+    "ask with a resolver (Resolve, Elicit) or return an InputRequiredResult; or register the function with "
+    "resumable=True, and ask with ctx.elicit(), ctx.sample() or ctx.list_roots()"
+)
 
 
 class ServerSession:
@@ -228,8 +232,10 @@ class ServerSession:
         """
         scope = self.scope
         if scope.ask is None:
+            if isinstance(request, types.PingRequest):
+                raise NoBackChannelError(request.method)
             logger.warning("%r cannot be sent from here: %s", request.method, _WAY_OUT)
-            raise NoBackChannelError(request.method)
+            raise advise(NoBackChannelError(request.method), f"To ask the client all the same, {_WAY_OUT}.")
         if not isinstance(request, types.PingRequest):
             missing = missing_capability(request, self.scope.client.capabilities)
             if missing is not None:

@@ -166,23 +166,24 @@ class SecurityCheck:
             return Rejection(421, INVALID_REQUEST, "Invalid Host header: it is missing or empty")
         for host in hosts:
             if host not in self._hosts:
-                logger.warning("Invalid Host header: %s", host)
+                logger.warning("Invalid Host header: %s; if it is yours, %s", host, _cure("allowed_hosts"))
                 return Rejection(421, INVALID_REQUEST, _refusal("Host", host, "allowed_hosts"))
         return None
 
     def _refuse_origin(self, origins: tuple[str | None, ...]) -> Rejection | None:
         for origin in origins:
             if origin and origin not in self._origins:
-                logger.warning("Invalid Origin header: %s", origin)
+                logger.warning("Invalid Origin header: %s; if it is yours, %s", origin, _cure("allowed_origins"))
                 return Rejection(403, INVALID_REQUEST, _refusal("Origin", origin, "allowed_origins"))
         return None
 
 
 def _refusal(header: str, value: str | None, setting: str) -> str:
-    return (
-        f"Invalid {header} header: {value!r} is not accepted by this server. "
-        f"Its operator can add it with transport_security=TransportSecuritySettings({setting}=[...])"
-    )
+    return f"Invalid {header} header: {value!r} is not accepted by this server. Its operator can {_cure(setting)}"
+
+
+def _cure(setting: str) -> str:
+    return f"add it with transport_security=TransportSecuritySettings({setting}=[...])"
 
 
 def is_json(content_type: str | None) -> bool:

@@ -38,6 +38,11 @@ class RedisConnections:
     Args:
         client: The address of the server, such as `redis://localhost:6379/0`, or a client.
         timeout: How many seconds a command may take.
+
+    Raises:
+        TypeError: The client is none.
+        ValueError: The address is none of a Redis server, or the timeout is not positive.
+        ImportError: There is an address, and the package `redis` is not installed.
     """
 
     def __init__(self, client: str | RedisClient, timeout: float = DEFAULT_TIMEOUT) -> None:
@@ -46,6 +51,8 @@ class RedisConnections:
             raise TypeError(f"expected a Redis URL or an asyncio client such as redis.asyncio.Redis, got {kind}")
         if not timeout > 0:
             raise ValueError(f"timeout must be a positive number of seconds, got {timeout}")
+        if isinstance(client, str):
+            _check_address(client)
         self._client = client
         self._timeout = timeout
         self._made: WeakKeyDictionary[asyncio.AbstractEventLoop, RedisClient] = WeakKeyDictionary()
@@ -54,7 +61,7 @@ class RedisConnections:
         """Return the client of the running event loop.
 
         Raises:
-            StoreError: It is none of asyncio, or the package `redis` is not installed.
+            StoreError: It is none of asyncio.
         """
         try:
             loop = asyncio.get_running_loop()
@@ -91,13 +98,21 @@ class RedisConnections:
             await cast("Any", made).aclose()
 
 
-def _connect(url: str, timeout: float) -> RedisClient:
+def _check_address(url: str) -> None:
+    """Complain while the server is built, and not at its first call."""
     try:
-        from redis.asyncio import BlockingConnectionPool, Redis
-        from redis.asyncio.retry import Retry
-        from redis.backoff import NoBackoff
+        from redis.asyncio.connection import parse_url
     except ImportError:
-        raise StoreError("the package `redis` is not installed: pip install 'rondo-mcp[redis]'") from None
+        text = "the package redis is not installed, which a Redis URL needs: pip install 'rondo-mcp[redis]'"
+        raise ImportError(text, name="redis") from None
+    parse_url(url)
+
+
+def _connect(url: str, timeout: float) -> RedisClient:
+    from redis.asyncio import BlockingConnectionPool, Redis
+    from redis.asyncio.retry import Retry
+    from redis.backoff import NoBackoff
+
     pool = BlockingConnectionPool.from_url(  # pyright: ignore[reportUnknownMemberType]
         url,
         max_connections=_CONNECTIONS,
@@ -129,7 +144,8 @@ class RedisStore:
 
     Raises:
         TypeError: The client is none.
-        ValueError: The timeout is not positive.
+        ValueError: The address is none of a Redis server, or the timeout is not positive.
+        ImportError: There is an address, and the package `redis` is not installed.
     """
 
     def __init__(self, client: str | RedisClient, *, prefix: str = "mcp:", timeout: float = DEFAULT_TIMEOUT) -> None:

@@ -14,6 +14,7 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError, NoBackChannelError
+from tests.advice import advises
 from tests.server.lowlevel.wire import PREFIX, Caller, caller, meta
 
 Context = ServerRequestContext[Any, Any]
@@ -89,8 +90,10 @@ async def test_a_modern_request_has_no_way_to_ask() -> None:
             "Cannot send 'elicitation/create': "
             "this transport context has no back-channel for server-initiated requests."
         )
-        with pytest.raises(NoBackChannelError, match="'ping'"):
+        assert advises(raised.value, "return an InputRequiredResult", "resumable=True")
+        with pytest.raises(NoBackChannelError, match="'ping'") as raised:
             await ctx.session.send_ping()
+        assert not hasattr(raised.value, "__notes__")
 
     await run(body, meta({"elicitation": {}}))
 
