@@ -21,8 +21,7 @@ TIMEOUT = 30.0
 
 def environment() -> dict[str, str]:
     home = str(Path(mcp_types.__file__).resolve().parents[1])
-    # Log lines stay whole where rich is installed, which breaks them at the width of the terminal.
-    return {**os.environ, "PYTHONPATH": home, "PYTHONUNBUFFERED": "1", "COLUMNS": "4000"}
+    return {**os.environ, "PYTHONPATH": home, "PYTHONUNBUFFERED": "1"}
 
 
 def run_program(*arguments: str | Path, cwd: Path | None = None) -> str:

@@ -59,6 +59,8 @@ DOORS: set[tuple[str, str]] = {
     ("mcp.server.mcpserver._serving", "mcp.server.mcpserver._running"),
     ("mcp.server.mcpserver._serving", "mcp.server.mcpserver._workers"),
     ("mcp.server.mcpserver._serving", "mcp.server._stdio_run"),
+    # Only where rich is installed.
+    ("mcp.server.mcpserver.utilities.logging", "mcp.server.mcpserver.utilities._rich"),
     # Only servers that share keys, or keep large states.
     ("mcp.server.request_state", "mcp.server._parking"),
     ("mcp.server.request_state", "mcp.server._state_keys"),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import logging
 import sys
-from typing import Literal, TextIO, cast
+from typing import Final, Literal, TextIO, cast
 
 from mcp.server.mcpserver.utilities._background import BackgroundHandler, RawStderr
+
+_LINE: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def get_logger(name: str) -> logging.Logger:
@@ -21,6 +22,8 @@ def configure_logging(
 ) -> None:
     """Give the root logger a handler on stderr, unless it has one.
 
+    With `rich` installed it has columns and colours on a terminal. Everywhere else a record is a line, however long.
+
     Called when a server starts to run, never when it is built: an imported module must not touch the process's logging.
 
     Args:
@@ -30,16 +33,19 @@ def configure_logging(
     if logging.getLogger().handlers:
         return
     stream = sys.stderr if may_wait or not _is_real(sys.stderr) else cast("TextIO", RawStderr())
-    handler: logging.Handler
+    handler = _make_handler(stream)
+    logging.basicConfig(level=level, handlers=[handler if may_wait else BackgroundHandler(handler)])
+
+
+def _make_handler(stream: TextIO) -> logging.Handler:
+    line = logging.Formatter(_LINE)
     if importlib.util.find_spec("rich") is not None:
-        console = importlib.import_module("rich.console").Console(file=stream)
-        handler = importlib.import_module("rich.logging").RichHandler(console=console, rich_tracebacks=True)
-    else:
-        handler = logging.StreamHandler(stream)
-    if not may_wait:
-        handler.setFormatter(logging.Formatter("%(message)s"))
-        handler = BackgroundHandler(handler)
-    logging.basicConfig(level=level, format="%(message)s", handlers=[handler])
+        from mcp.server.mcpserver.utilities._rich import make_handler
+
+        return make_handler(stream, line)
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(line)
+    return handler
 
 
 def _is_real(stream: TextIO | None) -> bool:
