@@ -12,6 +12,7 @@ import anyio
 import pytest
 from pydantic import BaseModel
 from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from mcp._protocol.sse import ServerSentEvent, SSEDecoder
 from mcp.client.client import Client
@@ -231,9 +232,33 @@ async def test_an_exception_in_the_conversation_leaves_it_as_it_is() -> None:
             raise LookupError("mine")
 
 
-def test_an_app_whose_lifespan_does_not_run_says_so() -> None:
+def test_a_path_begins_with_a_slash() -> None:
     with pytest.raises(ValueError, match="sse_path must start with '/'"):
         _server.sse_app(sse_path="sse")
+
+
+@pytest.mark.rule("RUN-71", "RUN-68")
+async def test_mounted_where_its_own_lifespan_does_not_run_each_connection_opens_the_servers() -> None:
+    begun: list[str] = []
+    ended: list[str] = []
+
+    @asynccontextmanager
+    async def lifespan(server: MCPServer[str]) -> AsyncGenerator[str]:
+        begun.append(f"pool {len(begun)}")
+        yield begun[-1]
+        ended.append("ended")
+
+    server = MCPServer("mounted", lifespan=lifespan, log_level="ERROR")
+
+    @server.tool()
+    async def pool(ctx: Context[str, Any]) -> str:
+        return ctx.request_context.lifespan_context
+
+    with serving(Starlette(routes=[Mount("/shop", server.sse_app())])) as port, anyio.fail_after(20):
+        for number in range(2):
+            async with Client(sse_client(f"http://127.0.0.1:{port}/shop/sse"), mode="legacy") as client:
+                assert (await client.call_tool("pool")).structured_content == {"result": f"pool {number}"}
+    assert (len(begun), len(ended)) == (2, 2)
 
 
 @pytest.mark.rule("HTTP-B-10", "HTTP-B-08")

@@ -51,23 +51,27 @@ class SseEndpoint:
                 self._transport.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection to its end.
-
-        Raises:
-            RuntimeError: `run()` is not entered.
-        """
-        if not self._is_running:
-            raise RuntimeError(
-                "The SSE app's lifespan does not run: enter its lifespan in that of the outer application"
-            )
-        async with self._transport.connect_sse(scope, receive, send) as (read_stream, write_stream):
+        """Serve one connection to its end."""
+        async with (
+            self._transport.connect_sse(scope, receive, send) as (read_stream, write_stream),
+            self._open_lifespan() as lifespan_context,
+        ):
             await serve_streams(
                 self._server,
                 read_stream,
                 write_stream,
-                lifespan_context=self._lifespan_context,
+                lifespan_context=lifespan_context,
                 greeting=self._server.create_initialization_options().greeting(),
             )
+
+    @asynccontextmanager
+    async def _open_lifespan(self) -> AsyncGenerator[object]:
+        if self._is_running:
+            yield self._lifespan_context
+            return
+        # Mounted in an application that does not run this one's lifespan: each connection opens the server's own.
+        async with self._server.lifespan(self._server) as lifespan_context:
+            yield lifespan_context
 
 
 class SseApp(Starlette):
