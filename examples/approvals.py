@@ -2,8 +2,8 @@
 
 Two processes and one file:
 
-    python examples/approvals.py page calls.db 8001
-    python examples/approvals.py worker calls.db
+    .venv/bin/python examples/approvals.py page calls.db 8001
+    .venv/bin/python examples/approvals.py worker calls.db
 
 The worker begins a call. Its question appears on http://127.0.0.1:8001, and when somebody has answered it there the
 worker resumes the call and prints the result. Either of them may be stopped and started again in between.
@@ -144,8 +144,10 @@ def widget(key: str, field: FormField) -> str:
 
 
 if __name__ == "__main__":
-    role, path = sys.argv[1:3]
-    if role == "page":
-        uvicorn.run(page(SQLiteStore(path)), port=int(sys.argv[3]), log_level="warning")
-    else:
-        anyio.run(work, SQLiteStore(path))
+    match sys.argv[1:]:
+        case ["page", path, port] if port.isdecimal():
+            uvicorn.run(page(SQLiteStore(path)), port=int(port), log_level="warning")
+        case ["worker", path]:
+            anyio.run(work, SQLiteStore(path))
+        case _:
+            sys.exit("usage: approvals.py page FILE PORT, or approvals.py worker FILE")

@@ -1,6 +1,6 @@
 """The automatic client: a callback answers, `call_tool` returns the finished result.
 
-Run a server first, for example `python examples/lowlevel_asks.py`.
+Run a server first, for example `.venv/bin/python examples/lowlevel_asks.py`.
 """
 
 import asyncio

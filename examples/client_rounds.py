@@ -1,6 +1,6 @@
 """The manual client: every round is in your hands, so that a question may wait for a person, a queue, another day.
 
-Run a server first, for example `python examples/lowlevel_asks.py`.
+Run a server first, for example `.venv/bin/python examples/lowlevel_asks.py`.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """One tool that returns its question, for clients of both eras.
 
-    python examples/legacy_bridge.py
+    .venv/bin/python examples/legacy_bridge.py
 
 Newer clients drive the rounds themselves. Older ones do not know them: `legacy_input="bridge"` lets the server ask them
 while their call waits, and call the tool again with the answer.

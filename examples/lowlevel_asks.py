@@ -1,4 +1,7 @@
-"""A low-level server whose tool asks before it acts. Run it, then a client: `python examples/client_callbacks.py`."""
+"""A low-level server whose tool asks before it acts.
+
+Run it, then a client: `.venv/bin/python examples/client_callbacks.py`.
+"""
 
 import sys
 

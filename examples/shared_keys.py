@@ -1,8 +1,8 @@
 """Several instances of one server: with a key in common, any of them finishes what another one began.
 
-export BOX_OFFICE_KEY=$(python -c "import secrets; print(secrets.token_hex(32))")
-python examples/shared_keys.py 8001 &
-python examples/shared_keys.py 8002 &
+export BOX_OFFICE_KEY=$(.venv/bin/python -c "import secrets; print(secrets.token_hex(32))")
+.venv/bin/python examples/shared_keys.py 8001 &
+.venv/bin/python examples/shared_keys.py 8002 &
 """
 
 import os
@@ -38,5 +38,6 @@ def make_server(security: RequestStateSecurity) -> MCPServer:
 
 
 if __name__ == "__main__":
-    security = RequestStateSecurity(keys=[os.environ["BOX_OFFICE_KEY"]])
-    make_server(security).run("streamable-http", port=int(sys.argv[1]))
+    # Instances that were given no key, or not the same one, could not finish each other's calls.
+    security = RequestStateSecurity.from_env("BOX_OFFICE_KEY")
+    make_server(security).run("streamable-http", port=int(sys.argv[1]) if len(sys.argv) > 1 else 8000)

@@ -23,6 +23,7 @@ PARTS = {
     "mcp.server.mcpserver.resolve",
     "mcp.server.mcpserver.resources",
     "mcp.server.mcpserver.tools",
+    "mcp.server.streamable_http",
 }
 LAZY = sorted({name for name in FACADES & MODULES.keys() if MODULES[name].is_package} | MESSAGES | MIRRORS | PARTS)
 

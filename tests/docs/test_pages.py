@@ -61,6 +61,12 @@ def test_every_link_inside_the_project_leads_somewhere(page: str) -> None:
             assert anchor in anchors(file.read_text(encoding="utf-8")), f"{page} links to {link}"
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "CONTRIBUTING.md"])
+def test_commands_run_as_they_are_typed_where_nothing_is_activated(page: str) -> None:
+    text = PAGES[page].read_text(encoding="utf-8")
+    assert re.findall(r"(?<![\w/.])(?:python \S+\.py|pip install|uvicorn \w+:\w+).*", text) == []
+
+
 def test_the_index_names_every_page() -> None:
     index = ROOT / "docs" / "index.md"
     named = {(index.parent / link.partition("#")[0]).resolve() for link in links(index.read_text(encoding="utf-8"))}

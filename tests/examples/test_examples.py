@@ -293,3 +293,11 @@ def fetch(url: str, form: dict[str, str] | None = None) -> str:
     data = None if form is None else urlencode(form).encode()
     with urlopen(url, data, timeout=30) as response:
         return response.read().decode()
+
+
+@pytest.mark.parametrize("arguments", [[], ["page", "calls.db"], ["page", "calls.db", "x"], ["work", "calls.db"]])
+def test_approvals_says_how_it_is_started(arguments: list[str]) -> None:
+    command = [sys.executable, str(EXAMPLES / "approvals.py"), *arguments]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
+    usage = "usage: approvals.py page FILE PORT, or approvals.py worker FILE\n"
+    assert (done.returncode, done.stderr) == (1, usage)
