@@ -30,11 +30,16 @@ def missing(module: str, name: str, renamed: Mapping[str, str]) -> Exception:
     text = f"module {module!r} has no attribute {name!r}"
     if name not in renamed:
         return AttributeError(text)
-    hint = f"this is the API of mcp 2.x, where it is {renamed[name]}; {_PIN}"
+    hint = what_it_is_now(renamed[name])
     if _is_import(sys._getframe(2)):
         # `from module import name` would put a text of its own in place of that of an AttributeError.
         return ImportError(f"cannot import name {name!r} from {module!r}: {hint}", name=module)
     return AttributeError(f"{text}: {hint}")
+
+
+def what_it_is_now(now: str) -> str:
+    """Say what something of version 1 is in this one."""
+    return f"this is the API of mcp 2.x, where it is {now}; {_PIN}"
 
 
 def _is_import(frame: FrameType) -> bool:

@@ -204,6 +204,8 @@ async def test_any_callable_with_a_name_can_be_a_tool() -> None:
 
 @pytest.mark.rule("TOOLS-D4")
 def test_a_callable_without_a_name_has_to_be_given_one() -> None:
+    with pytest.raises(TypeError, match=r"^only functions can be registered, and other callables; got int$"):
+        MCPServer("Lab").add_tool(5, name="five")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"^You must provide a name for partial objects$"):
         MCPServer("Lab").add_tool(functools.partial(add, b=1))
 

@@ -130,6 +130,7 @@ RENAMED = [
     ("mcp.shared.exceptions", "McpError", "MCPError"),
     ("mcp.client.streamable_http", "streamablehttp_client", "streamable_http_client"),
     ("mcp.server", "FastMCP", "MCPServer"),
+    ("mcp.shared.memory", "create_connected_server_and_client_session", "mcp.Client"),
 ]
 
 
@@ -146,6 +147,24 @@ def test_a_name_of_version_1_says_what_it_is_called_now(module: str, old: str, n
     assert caught.value.name == module
     with pytest.raises(ImportError, match="cannot import name 'NoSuchName'"):
         exec(f"from {module} import NoSuchName", {})
+
+
+@pytest.mark.rule("DEPR-D4")
+@pytest.mark.parametrize(
+    ("attribute", "now"),
+    [
+        ("list_tools", r"an argument: Server\(\.\.\., on_list_tools=handler\)"),
+        ("completion", r"an argument: Server\(\.\.\., on_completion=handler\)"),
+        ("request_context", "the first argument of each handler"),
+    ],
+)
+def test_what_servers_of_version_1_had_says_what_it_is_now(attribute: str, now: str) -> None:
+    server = Server("low")
+    with pytest.raises(AttributeError, match=f"^'Server' object has no attribute '{attribute}': .*where it is {now}"):
+        getattr(server, attribute)
+    assert not hasattr(server, attribute)
+    with pytest.raises(AttributeError, match=r"^'Server' object has no attribute 'on_everything'$"):
+        _ = server.on_everything  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
 
 
 @pytest.mark.rule("DEPR-D4")

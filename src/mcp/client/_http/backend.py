@@ -104,7 +104,10 @@ def check_url(url: str) -> None:
     except ValueError:
         usable = False
     if not usable:
-        raise StreamableHTTPError(f"{url!r} is no HTTP URL; an MCP endpoint looks like 'https://example.com/mcp'")
+        raise StreamableHTTPError(
+            f"{url!r} is no HTTP URL; an MCP endpoint looks like 'https://example.com/mcp'. "
+            "For a program on this machine, pass StdioServerParameters(command=..., args=[...])"
+        )
 
 
 def origin(url: str) -> tuple[str, str, int]:

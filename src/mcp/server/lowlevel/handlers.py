@@ -55,6 +55,15 @@ DEPRECATED: Final[dict[str, str]] = {
 }
 """Constructor keyword -> the warning that using it gives."""
 
+
+def of_version_1(attribute: str) -> str | None:
+    """Say what an attribute of a server of version 1 is now; `None` if it was none, or still is."""
+    if attribute == "request_context":
+        return "the first argument of each handler, ctx"
+    keyword = f"on_{attribute}"
+    return f"an argument: Server(..., {keyword}=handler)" if keyword in REQUESTS else None
+
+
 INITIALIZE_IS_RESERVED: Final = (
     "'initialize' is handled by the server runner and cannot be overridden; "
     "use Server.middleware to observe or wrap initialization"

@@ -17,6 +17,7 @@ from mcp.server.lowlevel.entries import HandlerEntry, HandlerRegistry, LifespanR
 from mcp.server.models import NotificationOptions
 from mcp.shared._deprecated import deprecated
 from mcp_types._lazy import lazy_module
+from mcp_types._renamed import what_it_is_now
 from mcp_types.methods import CacheableMethod
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS, MCPDeprecationWarning
 
@@ -172,6 +173,14 @@ class Server(HandlerRegistry[LifespanResultT]):
                 warnings.warn(text, MCPDeprecationWarning, stacklevel=2)
         self._request_handlers["initialize"] = NamedEntry("InitializeRequestParams", self._initialize)
         self._request_handlers["server/discover"] = NamedEntry("RequestParams", self._discover)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say of what servers of version 1 have what it is now."""
+            if (now := h.of_version_1(name)) is None:
+                return super().__getattribute__(name)  # which raises what it has to say
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: {what_it_is_now(now)}")
 
     def _initialize(self, ctx: context.ServerRequestContext[Any, Any], params: Any) -> Awaitable[Any]:
         return opening.initialize(self, ctx, params)

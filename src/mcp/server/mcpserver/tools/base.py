@@ -244,8 +244,10 @@ def name_for(fn: Callable[..., Any], name: str | None) -> str:
 
     Raises:
         ValueError: It has none of its own, and none was given.
-        TypeError: The name is no text.
+        TypeError: The name is no text, or the function nothing that can be called.
     """
+    if not callable(cast("object", fn)):
+        raise TypeError(f"only functions can be registered, and other callables; got {type(fn).__name__}")
     if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a name must be a string, got {type(name).__name__}")
     if name:
