@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Final, TypeAlias
@@ -13,6 +13,8 @@ from anyio.abc import TaskGroup
 
 import mcp_types as types
 from mcp._engine.faults import is_fault
+from mcp._engine.mailbox import Hear, Mailbox
+from mcp._engine.tasks import Tasks, asyncio_loop
 from mcp._protocol.errors import to_error
 from mcp._protocol.jsonrpc import (
     Message,
@@ -40,15 +42,9 @@ OnRequest: TypeAlias = Callable[[Request], Work]
 OnNotification: TypeAlias = Callable[[Notification], None]
 """Takes in a notification of the peer, at once and in order of arrival; raises nothing."""
 
-Hear: TypeAlias = Callable[[str, dict[str, Any] | None], Awaitable[None]]
-"""Hears a notification (method, params) that belongs to a request of ours, while it waits."""
-
 DEFAULT_MAX_IN_FLIGHT: Final = 1000
 COURTESY_SECONDS: Final = 1.0
 """How long the last words to a peer that may be gone are allowed to take."""
-MAX_UNHEARD: Final = 1024
-"""How many notifications may wait for one listener; beyond it the oldest are dropped."""
-
 _UNANNOUNCED: Final = frozenset({"initialize", "server/discover"})
 """Requests whose end is never announced to the peer (cancellation: "Behavior Requirements")."""
 
@@ -79,9 +75,11 @@ class Connection:
         self._max_in_flight = max_in_flight
         self._after_result = after_result
         self._peer = Peer()
-        self._tasks: TaskGroup | None = None
+        self._group: TaskGroup | None = None
+        self._tasks: Tasks | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._scopes: dict[types.RequestId, anyio.CancelScope] = {}
-        self._mailboxes: dict[types.RequestId, _Mailbox] = {}
+        self._mailboxes: dict[types.RequestId, Mailbox] = {}
         self._running = 0  # requests of the peer that have not been answered yet
         self._noting = 0  # notifications of the peer that are still being handled
         self._asking = 0  # of all these, how many wait for the peer
@@ -90,17 +88,21 @@ class Connection:
         self._why_closed: str | None = None
 
     async def __aenter__(self) -> Connection:
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
+        self._group = anyio.create_task_group()
+        await self._group.__aenter__()
+        self._loop = asyncio_loop()
+        self._tasks = Tasks(self._group, self._loop)
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
+        assert self._group is not None
         assert self._tasks is not None
         self._fail_waiting()
-        self._tasks.cancel_scope.cancel()
-        return await self._tasks.__aexit__(exc_type, exc, traceback)
+        self._group.cancel_scope.cancel()
+        await self._tasks.end()
+        return await self._group.__aexit__(exc_type, exc, traceback)
 
     # What arrives
 
@@ -135,13 +137,13 @@ class Connection:
 
     def start(self, work: Callable[..., Coroutine[Any, Any, None]], *args: object) -> None:
         """Run something beside the conversation, until it ends or the connection does."""
-        assert self._tasks is not None, "enter the connection first"
-        self._tasks.start_soon(work, *args)
+        assert self._group is not None, "enter the connection first"
+        self._group.start_soon(work, *args)
 
     def start_note(self, work: Callable[..., Coroutine[Any, Any, None]], *args: object) -> None:
         """Run what a notification of the peer makes to do, beside the conversation."""
         self._noting += 1
-        self.start(self._handle_note, work, *args)
+        self._start_task(self._handle_note, work, *args)
 
     async def wait_for_room(self) -> None:
         """Wait until another message of the peer may make work. What waits for the peer itself does not count."""
@@ -168,33 +170,45 @@ class Connection:
             return
         scope = self._scopes[request_id] = anyio.CancelScope()
         self._running += 1
-        self.start(self._serve, request, work, scope)
+        self._start_task(self._serve, request, work, scope, scope=scope)
+
+    def _start_task(
+        self, work: Callable[..., Coroutine[Any, Any, None]], *args: object, scope: anyio.CancelScope | None = None
+    ) -> None:
+        assert self._tasks is not None, "enter the connection first"
+        self._tasks.start(scope or anyio.CancelScope(), work, *args)
 
     async def _serve(self, request: Request, work: Work, scope: anyio.CancelScope) -> None:
-        request_id = request.request_id
-        outcome: dict[str, Any] | types.ErrorData | None = None
-        with scope:
-            try:
-                outcome = await work()
-            except MCPError as error:
-                outcome = error.error
-            except BaseException as error:
-                if not is_fault(error, in_own_task=True):
-                    raise
-                logger.exception("Request %r (%r) failed", request_id, request.method)
-                outcome = to_error(error).error
-        if self._scopes.get(request_id) is scope:
-            del self._scopes[request_id]
-        if outcome is not None and (answer := self._peer.respond(request_id, outcome)) is not None:
-            await self._send_answer(answer)
-            if "result" in answer and (more := self._after_result(request)) is not None:
-                await self._send_quietly(more)
-        self._running -= 1
-        self._tell_of_an_end()
+        try:
+            outcome = await self._work(request, work)
+            self._forget(request, scope)  # from here on nobody cancels it
+            if (answer := self._peer.respond(request.request_id, outcome)) is not None:
+                await self._send_answer(answer)
+                if "result" in answer and (more := self._after_result(request)) is not None:
+                    await self._send_quietly(more)
+        finally:
+            self._forget(request, scope)
+            self._running -= 1
+            self._tell_of_an_end()
+
+    def _forget(self, request: Request, scope: anyio.CancelScope) -> None:
+        if self._scopes.get(request.request_id) is scope:  # the id of a cancelled request may be in use again
+            del self._scopes[request.request_id]
+
+    async def _work(self, request: Request, work: Work) -> dict[str, Any] | types.ErrorData:
+        try:
+            return await work()
+        except MCPError as error:
+            return error.error
+        except BaseException as error:
+            if not is_fault(error, in_own_task=True):
+                raise
+            logger.exception("Request %r (%r) failed", request.request_id, request.method)
+            return to_error(error).error
 
     def _refuse(self, answer: dict[str, Any]) -> None:
         self._running += 1
-        self.start(self._send_refusal, answer)
+        self._start_task(self._send_refusal, answer)
 
     async def _send_refusal(self, answer: dict[str, Any]) -> None:
         await self._send_answer(answer)
@@ -258,7 +272,7 @@ class Connection:
         request_id, message = self._peer.request(method, params, request_id)
         if own_id and hear is not None:
             message["params"] = with_progress_token(params, request_id)
-        mailbox = self._mailboxes[request_id] = _Mailbox()
+        mailbox = self._mailboxes[request_id] = Mailbox(self._loop)
         self._asking += 1
         try:
             try:
@@ -358,38 +372,3 @@ def progress_owner(notification: Notification) -> types.RequestId | None:
 
 def _closed(why: str | None = None) -> MCPError:
     return MCPError(CONNECTION_CLOSED, f"Connection closed: {why}" if why else "Connection closed", is_local=True)
-
-
-class _Mailbox:
-    """What arrives for one request of ours: notifications, and at last its outcome."""
-
-    __slots__ = ("_dropping", "_event", "_items")
-
-    def __init__(self) -> None:
-        self._dropping = False  # one warning is enough until everything has been heard
-        self._items: deque[Notification | dict[str, Any] | MCPError] = deque()
-        self._event = anyio.Event()
-
-    def put(self, item: Notification | dict[str, Any] | MCPError) -> None:
-        if len(self._items) >= MAX_UNHEARD and isinstance(item, Notification):
-            if not self._dropping:
-                self._dropping = True
-                logger.warning("More than %d notifications of one request wait to be heard; dropping some", MAX_UNHEARD)
-            self._items.popleft()
-        self._items.append(item)
-        self._event.set()
-
-    async def wait(self, hear: Hear | None) -> dict[str, Any]:
-        while True:
-            await self._event.wait()
-            while self._items:
-                item = self._items.popleft()
-                if isinstance(item, Notification):
-                    if hear is not None:
-                        await hear(item.method, item.params)
-                elif isinstance(item, MCPError):
-                    raise item
-                else:
-                    return item
-            self._dropping = False
-            self._event = anyio.Event()

@@ -9,8 +9,9 @@ from typing import Any
 
 import anyio
 
-from mcp._engine.connection import MAX_UNHEARD, Connection, Hear, OnRequest, Send, Work, progress_owner
+from mcp._engine.connection import Connection, OnRequest, Send, Work, progress_owner
 from mcp._engine.link import OnFault, OnNotification, OutgoingRequest
+from mcp._engine.mailbox import MAX_UNHEARD, Hear
 from mcp._protocol.errors import method_not_found
 from mcp._protocol.jsonrpc import ErrorResponse, Message, Notification, Request
 from mcp._protocol.listen import subscription_id_of

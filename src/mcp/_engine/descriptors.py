@@ -25,6 +25,8 @@ import anyio
 import anyio.from_thread
 import anyio.lowlevel
 
+from mcp._engine.tasks import Signal, asyncio_loop
+
 logger = logging.getLogger(__name__)
 
 CHUNK_BYTES: Final = 64 * 1024
@@ -82,7 +84,8 @@ def source(fd: int) -> ByteSource:
     """Read from a descriptor."""
     if not can_be_waited_for(fd):
         return _ThreadSource(fd)
-    return _AsyncioSource(fd) if _in_asyncio() else _WaitingSource(fd)
+    loop = asyncio_loop()
+    return _WaitingSource(fd) if loop is None else _AsyncioSource(fd, loop)
 
 
 def sink(fd: int) -> ByteSink:
@@ -90,13 +93,6 @@ def sink(fd: int) -> ByteSink:
     if can_be_waited_for(fd) and not (_NOWAIT is None and os.isatty(fd)):
         return _WaitingSink(fd)
     return _ThreadSink(fd)
-
-
-def _in_asyncio() -> bool:
-    # Inside trio there may be an asyncio loop underneath (guest mode), but no task of it.
-    with suppress(RuntimeError):
-        return asyncio.current_task() is not None
-    return False
 
 
 def _read(fd: int) -> bytes | None:
@@ -114,14 +110,14 @@ def _read(fd: int) -> bytes | None:
 class _AsyncioSource:
     """Stays registered with the loop between reads, which saves two system calls and a turn of the loop each."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, loop: asyncio.AbstractEventLoop) -> None:
         self._fd = fd
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop
         self._chunks: deque[bytes] = deque()
         self._unread = 0
         self._ended = False
         self._registered = False
-        self._waiter: asyncio.Future[None] | None = None
+        self._arrived = Signal(loop)
 
     def _on_readable(self) -> None:
         data = _read(self._fd)
@@ -134,7 +130,7 @@ class _AsyncioSource:
             self._ended = True
         if self._ended or self._unread >= MAX_UNREAD_BYTES:
             self._pause()
-        self._wake()
+        self._arrived.set()
 
     async def read(self) -> bytes:
         while not self._chunks:
@@ -143,11 +139,7 @@ class _AsyncioSource:
             if not self._registered:
                 self._loop.add_reader(self._fd, self._on_readable)
                 self._registered = True
-            self._waiter = self._loop.create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
+            await self._arrived.wait()
         data = self._chunks.popleft()
         self._unread -= len(data)
         return data
@@ -155,16 +147,12 @@ class _AsyncioSource:
     def stop(self) -> None:
         self._ended = True
         self._pause()
-        self._wake()
+        self._arrived.set()
 
     def _pause(self) -> None:
         if self._registered:
             self._registered = False
             self._loop.remove_reader(self._fd)
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
 
 
 class _WaitingSource:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from types import TracebackType
 from typing import Any
 
@@ -85,16 +83,15 @@ class StreamLink(ConnectionLink):
     async def _pump(self) -> None:
         why: str | None = None
         try:
-            async with aclosing(self._messages()) as messages:
-                async for item in messages:
-                    if isinstance(item, Exception):
-                        self.fault(item)
-                        if isinstance(item, LastFault):
-                            why = str(item)
-                            break
-                        continue
-                    await self._connection.wait_for_room()
-                    self.receive(item)
+            while (item := await self._receive()) is not None:
+                if isinstance(item, Exception):
+                    self.fault(item)
+                    if isinstance(item, LastFault):
+                        why = str(item)
+                        break
+                    continue
+                await self._connection.wait_for_room()
+                self.receive(item)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             logger.debug("The read stream was closed", exc_info=True)
         except Exception as error:
@@ -102,13 +99,14 @@ class StreamLink(ConnectionLink):
             self.fault(error)
         await self.closed(why)
 
-    async def _messages(self) -> AsyncGenerator[Message | Exception]:
+    async def _receive(self) -> Message | Exception | None:
         if isinstance(self._read_stream, WireReader):
-            while (message := await self._read_stream.receive_wire(self._version)) is not None:
-                yield message
-            return
-        async for item in self._read_stream:
-            yield item if isinstance(item, Exception) else from_model(item.message)
+            return await self._read_stream.receive_wire(self._version)
+        try:
+            item = await self._read_stream.receive()
+        except anyio.EndOfStream:
+            return None
+        return item if isinstance(item, Exception) else from_model(item.message)
 
 
 def _headers_of(request: OutgoingRequest) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -96,11 +97,11 @@ class StdioLink:
             elif self._max_restarts:
                 await self._restart()
         self._probed = request.method == "server/discover"
-        begun = anyio.current_time()
+        begun = time.monotonic()
         try:
             result = await self._link.exchange(request, on_notification)
         except MCPError as error:
-            if not error.is_local or anyio.current_time() - begun > _LASTING:
+            if not error.is_local or time.monotonic() - begun > _LASTING:
                 self._vain = 0
             raise
         self._vain = 0

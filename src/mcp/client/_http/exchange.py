@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import anyio
 
-from mcp._engine.connection import Hear, OnRequest
+from mcp._engine.connection import OnRequest
 from mcp._engine.link import OnNotification, OutgoingRequest
+from mcp._engine.mailbox import Hear
 from mcp._engine.owner import Owned
 from mcp._engine.stream_link import StreamLink
 from mcp._protocol.era import LEGACY, era_of

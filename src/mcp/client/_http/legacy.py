@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import anyio
 
-from mcp._engine.connection import COURTESY_SECONDS, Hear, OnRequest, progress_owner
+from mcp._engine.connection import COURTESY_SECONDS, OnRequest, progress_owner
 from mcp._engine.connection_link import ConnectionLink
 from mcp._engine.link import OnNotification, OutgoingRequest
+from mcp._engine.mailbox import Hear
 from mcp._protocol.headers import MCP_METHOD, MCP_NAME, MCP_PARAM_PREFIX
 from mcp._protocol.jsonrpc import (
     ErrorResponse,
